@@ -4,8 +4,8 @@
     >>> OffsetFetchRequest(group_id="billing", topics=None).encode(version=2).hex()
     '000762696c6c696e67ffffffff'
 
-Message classes are attributes of this module and are imported when first asked for, one module a message. Nested
-structs live in their message's module, such as ``kafka_msgs.messages.offset_fetch_request``.
+Message classes are attributes of this module and are imported on first access, with one module per message. Nested
+structs are in their message's module, such as ``kafka_msgs.messages.offset_fetch_request``.
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
-"""Which implementation runs: chosen once, for the whole library, by the environment variable ``KAFKA_MSGS_BACKEND``.
+"""The choice of the backend, made once for the library by the environment variable ``KAFKA_MSGS_BACKEND``.
 
-``auto`` (the default) takes the fastest that can run here; ``c``, ``python`` and ``reference`` name one. With ``c`` the
-codec, the records, the columns and the log run in the C core; with the others nothing does, and the core is not loaded.
-``reference`` is only an executor of the codec. Everything else then runs in Python.
+``auto`` (the default) selects the fastest available backend; ``c``, ``python`` and ``reference`` select one by name.
+With ``c``, the codec, the records, the columns and the log run in the C core. The other backends do not load the core.
+``reference`` is only a codec executor; all other packages then run in Python.
 
 Each of these packages has two implementations, the modules ``native`` and ``python``, with the same functions.
-``python`` is complete and runs everywhere; ``native`` calls the C core. ``backend_module`` returns the one that runs.
+``python`` is complete and runs everywhere; ``native`` calls the C core. ``backend_module`` returns the active one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WANTED: Final[str] = os.environ.get("KAFKA_MSGS_BACKEND", "auto")
 
 
 def _has_core() -> bool:
-    """Whether the C core can run. It is not loaded if another backend was requested."""
+    """Return whether the C core is available. It is not loaded if another backend was requested."""
     if _WANTED not in ("auto", "c"):
         return find_spec(CORE) is not None
     try:
@@ -43,7 +43,7 @@ def _has_core() -> bool:
 
 
 BACKENDS: Final[tuple[str, ...]] = (*(("c",) if _has_core() else ()), "python", "reference")
-"""The names of the backends that can run here, the fastest first."""
+"""The names of the available backends, the fastest first."""
 
 
 def _chosen(wanted: str) -> str:
@@ -63,8 +63,8 @@ def backend() -> str:
 
 
 def backend_module(package: str, name: str | None = None) -> Any:
-    """Return the module of a package that runs with a backend, by default with the one in use.
+    """Return a package's implementation module for a backend, by default for the backend in use.
 
-    That is ``native`` for ``c``, and ``python`` for the others.
+    It is ``native`` for ``c``, and ``python`` for all other backends.
     """
     return import_module(f"{package}.{'native' if (name or _BACKEND) == 'c' else 'python'}")

@@ -1,8 +1,8 @@
-"""Layouts that C and Python share: positions, flags and numbers that both need, each in one place.
+"""Layouts that C and Python share: positions, flags and numbers, each defined once.
 
-The generator writes them to ``_core/layouts.h``. The layout of a batch is that of Kafka's ``DefaultRecordBatch``. The
-layout of one record is code, in ``_core/walk.h``, ``records.reading`` and ``records.python``. ``codec.ops`` has the
-kinds of values on the wire.
+The generator writes them to ``_core/layouts.h``. The batch layout follows Kafka's ``DefaultRecordBatch``. The
+layout of one record is code, in ``_core/walk.h``, ``records.record_decoder`` and ``records.python``. ``codec.ops``
+lists the kinds of values on the wire.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ CRC_START: Final = header_field_offset("attributes")
 NO_TIMESTAMP: Final = -1
 """Timestamp of a record without a timestamp."""
 NO_PRODUCER: Final = -1
-"""Producer id of a batch whose producer does not number its batches."""
+"""The producer id of a batch without sequence numbers."""
 
 # The attributes of a batch
 
@@ -101,9 +101,7 @@ ATTRIBUTES: Final = {
 
 
 class RecordField(IntEnum):
-    """What can be read of records: all fields, one of them, or where every so many records
-    start (``MARK_INTERVAL``).
-    """
+    """The part of records to read: all fields, one field, or the start of every ``MARK_INTERVAL``-th record."""
 
     RECORDS = 0
     OFFSETS = 1
@@ -114,7 +112,7 @@ class RecordField(IntEnum):
 
 
 MARK_INTERVAL: Final = 128
-"""How many records there are from one mark to the next. A record that is asked for is read with those of its mark."""
+"""The number of records from one mark to the next. Reading a record reads all records of its mark."""
 
 
 class ColumnKind(IntEnum):
@@ -143,7 +141,7 @@ RECORD_COLUMNS: Final = (
     "producer_epoch",
     "base_sequence",
 )
-"""The columns that the core makes of records: their own, the byte where their batch starts, and fields of its header.
+"""The columns that the core builds from records: record fields, the start byte of the batch, and its header fields.
 """
 
 UUID_TEXT: Final = 36

@@ -1,8 +1,8 @@
-"""``MessageCatalog``: a set of message classes, found by api key or by name.
+"""``MessageCatalog``: a set of message classes with lookups by API key and by name.
 
-The release's catalog is the default of every function with a ``catalog`` argument. A catalog of other classes, for
-example compiled from the definitions of an older release, reads the traffic of that release. Drafts are not in a
-catalog unless a program adds them: a draft and a shipped message may have the same api key and differ on the wire.
+The release's catalog is the default of every function with a ``catalog`` argument. With a catalog of other classes,
+such as classes compiled from the definitions of an older release, you can read the traffic of that release. Drafts are
+not in a catalog unless you add them: a draft and a shipped message may have the same API key and differ on the wire.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _Number = tuple[str, str, int]
 
 
 class MessageCatalog:
-    """Message classes by api key and by name; immutable.
+    """Message classes by API key and by name; immutable.
 
-    ``numbers`` maps (origin, kind, api key) to names. ``names`` lists all names, and ``load`` returns the class of a
-    name. ``fallback`` is used for an api key, a name, or a version of a message that this catalog does not have. So
-    classes of several releases can be combined, each with its own versions.
+    ``numbers`` maps (origin, kind, API key) to names. ``names`` lists all names, and ``load`` returns the class of a
+    name. ``fallback`` is used for an API key, a name, or a version of a message that this catalog does not have. This
+    combines classes of several releases, each with separate versions.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class MessageCatalog:
 
     @classmethod
     def of_package(cls, package: ModuleType, *, fallback: MessageCatalog | None = None) -> MessageCatalog:
-        """Return the catalog of a generated package. A class is imported when it is needed.
+        """Return the catalog of a generated package. Classes are imported lazily.
 
-        The messages of a draft are found by name only.
+        Draft messages can only be looked up by name.
         """
 
         def load(name: str) -> type[Message]:
@@ -64,9 +64,9 @@ class MessageCatalog:
     def of(
         cls, classes: Iterable[type[Message]], *, origin: str = CLIENTS, fallback: MessageCatalog | None = None
     ) -> MessageCatalog:
-        """Return the catalog of classes of one origin, such as those that ``compile_schema`` makes.
+        """Return the catalog of classes of one origin, such as the result of ``compile_schemas``.
 
-        Of two classes with the same name, or the same kind and api key, the later one counts.
+        If two classes have the same name, or the same kind and API key, the later one wins.
         """
         named = {each.INFO.name: each for each in classes}
         numbers: dict[_Number, str] = {
@@ -94,7 +94,7 @@ class MessageCatalog:
     def message_class(
         self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message]:
-        """Return the class with an api key, like ``find``. Raises ``UnknownMessageError`` if there is no such class."""
+        """Return the class with an API key, like ``find``. Raises ``UnknownMessageError`` if no such class exists."""
         found = self.find(api_key, kind, version, origin=origin)
         if found is None:
             raise UnknownMessageError(api_key=api_key, kind=kind, origin=origin)
@@ -118,7 +118,7 @@ class MessageCatalog:
     def find(
         self, api_key: int, kind: Kind, version: int | None = None, *, origin: str = CLIENTS
     ) -> type[Message] | None:
-        """Return the class with an api key, such as 9 and ``"request"``, or None if no class has it.
+        """Return the class with an API key, such as 9 and ``"request"``, or None if no class has it.
 
         ``kind`` is the type of the definition. Requests and responses have the origin ``clients``. The numbers of
         ``metadata``, ``coordinator-key`` and ``coordinator-value`` messages have a meaning only within their origin,
@@ -133,13 +133,13 @@ class MessageCatalog:
         return own if own and not (other and _has(other, version)) else other
 
     def versions(self, api_key: int, kind: str) -> tuple[int, ...]:
-        """Return all versions of the request or response with an api key, in this catalog and its fallback."""
+        """Return all versions of the request or response with an API key, in this catalog and its fallback."""
         name = self._numbers.get((CLIENTS, kind, api_key))
         own = () if name is None else self._load(name).INFO.versions
         return tuple(sorted({*own, *(self._fallback.versions(api_key, kind) if self._fallback else ())}))
 
     def by_name(self, name: str) -> type[Message]:
-        """Return the class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
+        """Return the class with a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
         if name in self._own:
             return self._load(name)
         if self._fallback is not None and name in self._fallback.names():
@@ -147,7 +147,7 @@ class MessageCatalog:
         raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
 
     def names(self) -> frozenset[str]:
-        """Return the names of all messages, including those of the fallback."""
+        """Return the names of all messages, including the fallback's messages."""
         return frozenset(self._own) | (self._fallback.names() if self._fallback else frozenset())
 
     def __iter__(self) -> Iterator[type[Message]]:
@@ -161,7 +161,7 @@ def _has(cls: type[Message], version: int | None) -> bool:
 
 @cache
 def release_catalog() -> MessageCatalog:
-    """Return the catalog of the release: all of ``kafka_msgs.messages``. A class is imported when it is needed."""
+    """Return the catalog of the release: all of ``kafka_msgs.messages``. Classes are imported lazily."""
     from kafka_msgs import messages
 
     return MessageCatalog.of_package(messages)
@@ -180,12 +180,12 @@ def message_class(api_key: int, kind: Kind, origin: str = CLIENTS) -> type[Messa
 
 
 def message_class(api_key: int, kind: Kind, origin: str = CLIENTS) -> type[Message]:
-    """Return the release's class with an api key; see ``MessageCatalog.message_class``."""
+    """Return the release's class with an API key; see ``MessageCatalog.message_class``."""
     return release_catalog().message_class(api_key, kind, origin=origin)
 
 
 def message_by_name(name: str) -> type[Message]:
-    """Return the release's class of a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
+    """Return the release's class with a name such as ``OffsetFetchRequest``; raises ``UnknownNameError``."""
     return release_catalog().by_name(name)
 
 

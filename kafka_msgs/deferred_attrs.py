@@ -1,9 +1,10 @@
-"""attrs, whose work on a class is done when something needs it: for generated classes, and for errors.
+"""Deferred attrs classes for generated classes and errors: attrs processes a class only when it is needed.
 
-attrs writes and compiles methods for each class. That took most of the time of loading the library and its messages,
-and few of the methods are ever called. ``frozen`` makes a generated class with its slots and no more, and ``define``
-leaves an error as it is written. The first access to what attrs would have added, such as ``attrs.fields``,
-``inspect.signature`` or a call of ``__init__``, lets attrs make it. A ``Field`` is a field until then.
+attrs generates and compiles methods for each class. This would take most of the time of loading the library and its
+messages, although few of the methods are ever called. ``frozen`` creates a generated class with only its slots, and
+``define`` leaves an error class unchanged. The first access to an attribute that attrs would have added, such as
+through ``attrs.fields``, ``inspect.signature`` or a call of ``__init__``, makes attrs process the class. Until then, a
+``Field`` stands for a field.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ __all__ = [
 
 _PROPERTIES: Final = ("__attrs_props__",) if hasattr(attrs, "ClassProps") else ()
 _DEFINED: Final = ("__attrs_attrs__", "__init__", *_PROPERTIES)
-"""What attrs makes for each error."""
+"""The attributes that attrs creates for each error class."""
 
 _ADDED: Final = (*_DEFINED, "__getstate__", "__setstate__")
-"""The attributes that attrs makes for each class with slots."""
+"""The attributes that attrs creates for each class with slots."""
 
 _INHERITED: Final = ("__delattr__", "__match_args__", "__replace__", "__setattr__", "__slots__")
-"""Its other attributes, which a class inherits or, with keyword arguments only, does not need."""
+"""Other attrs attributes, which a class inherits or, with keyword-only arguments, does not need."""
 
 MADE_INIT: Final = "_made_init"
-"""The attribute of a class that has the ``__init__`` of attrs, so an ``__init__`` that was set later is noticed."""
+"""The class attribute with the ``__init__`` from attrs, which reveals if another ``__init__`` was set later."""
 
 METADATA_KEY: Final = "kafka_msgs"
-"""Where the metadata of a field has its description."""
+"""The metadata key of a field's description."""
 
 _NOT_COPIED: Final = ("__dict__", "__weakref__")
 
@@ -48,9 +49,9 @@ _completing: Final = RLock()
 
 
 class Field:
-    """A field of a class to come: a description, which starts with the default, and becomes the metadata.
+    """A field of a deferred class: a description, which starts with the default and becomes the metadata.
 
-    To attrs it is what ``attrs.field`` returns, and it asks for that when attrs looks at it.
+    To attrs it acts as the result of ``attrs.field``, which it creates on first access.
     """
 
     __slots__ = ("_made", "description")
@@ -61,7 +62,7 @@ class Field:
         self.description = description
 
     def made(self) -> Any:
-        """Return the field of attrs; it is made once."""
+        """Return the attrs field, which is created once."""
         try:
             return self._made
         except AttributeError:
@@ -79,7 +80,7 @@ class Field:
 
 
 class _DeferredClass:
-    """What attrs has still to do: the class, its base, its body as written, its fields, the options."""
+    """The pending input of attrs: the class, its base, its body as written, its fields, the options."""
 
     __slots__ = ("base", "body", "cls", "fields", "made", "options")
 
@@ -93,7 +94,7 @@ class _DeferredClass:
         self.made: dict[str, Any] = {}
 
     def attribute(self, name: str) -> Any:
-        """Return what attrs makes under a name. The first call completes the class."""
+        """Return the attrs attribute with a name. The first call completes the class."""
         with _completing:
             if not self.made:
                 body = self.body | {each: value.made() for each, value in self.fields.items()}
@@ -107,7 +108,7 @@ class _DeferredClass:
 
 
 class _DeferredErrorClass:
-    """An error that attrs has still to complete, with the options."""
+    """An error class that attrs will complete later, and the options."""
 
     __slots__ = ("cls", "options")
 
@@ -116,7 +117,7 @@ class _DeferredErrorClass:
         self.options = options
 
     def attribute(self, name: str) -> Any:
-        """Return what attrs makes under a name. The first call completes the class."""
+        """Return the attrs attribute with a name. The first call completes the class."""
         with _completing:
             if isinstance(vars(self.cls)[name], DeferredAttribute):
                 attrs.define(init=isinstance(vars(self.cls)["__init__"], DeferredAttribute), **self.options)(self.cls)
@@ -124,7 +125,7 @@ class _DeferredErrorClass:
 
 
 class DeferredAttribute:
-    """Stands for an attribute of a class that attrs has not made yet."""
+    """A placeholder for an attribute of a class that attrs will build later."""
 
     __slots__ = ("name", "rest")
 
@@ -142,7 +143,7 @@ _unknown: Final[set[str]] = set()
 
 
 def attrs_is_known() -> bool:
-    """Whether attrs adds to classes only what this module has been tested with."""
+    """Return whether attrs adds only the attributes to classes that this module supports."""
     return not _unknown
 
 
@@ -156,10 +157,10 @@ if TYPE_CHECKING:
 else:
 
     def frozen_base(**options: Any) -> Callable[[type[Any]], type[Any]]:
-        """Decorate the base of classes with ``frozen`` as ``attrs.frozen`` does.
+        """Decorate the base of ``frozen`` classes like ``attrs.frozen``.
 
-        If attrs adds anything to it that this module does not know, a release of attrs later than the tested ones,
-        then ``frozen`` is ``attrs.frozen`` and a warning is raised.
+        If attrs adds an unknown attribute to it, as a release later than the tested ones may do, ``frozen`` becomes
+        ``attrs.frozen`` and a warning is raised.
         """
 
         def decorate(cls: type[Any]) -> type[Any]:
@@ -173,10 +174,10 @@ else:
         return decorate
 
     def frozen(**options: Any) -> Callable[[type[Any]], type[Any]]:
-        """Decorate a class as ``attrs.frozen`` does with the same options.
+        """Decorate a class like ``attrs.frozen`` with the same options.
 
-        The class must consist of constants, and of annotated attributes that are a ``Field``. Its base must be a class
-        that attrs made with the same options, or derive from one.
+        The class must consist of constants, and of annotated attributes that are a ``Field``. Its base must be an attrs
+        class with the same options, or derive from one.
         """
         if _unknown:
             return attrs.frozen(**options)
@@ -195,7 +196,7 @@ else:
         return decorate
 
     def define(**options: Any) -> Callable[[type[Any]], type[Any]]:
-        """Decorate a class without slots as ``attrs.define`` does with the same options."""
+        """Decorate a class without slots like ``attrs.define`` with the same options."""
 
         def decorate(cls: type[Any]) -> type[Any]:
             definition = _DeferredErrorClass(cls, options)

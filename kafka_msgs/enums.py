@@ -1,7 +1,7 @@
 """The named numbers and words of the protocol: types and states of groups, resources, operations, sources.
 
-A broker of a later release may send others. Words become ``UNKNOWN``; numbers stay plain integers, which compare with
-the members here.
+A broker of a later release may send unknown words and numbers. Unknown words become ``UNKNOWN``; unknown numbers stay
+plain integers, which can be compared with the members here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 
 
 class _Word(StrEnum):
-    """A word of the protocol. It is read in any spelling: case, spaces, hyphens and underscores do not count."""
+    """A word of the protocol. Parsing ignores case, spaces, hyphens and underscores."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the member that a text names, or ``UNKNOWN``."""
+        """Return the member with a name, or ``UNKNOWN``."""
         wanted = _plain(text)
         return next((member for member in cls if _plain(member) == wanted), cls("Unknown"))
 
@@ -43,7 +43,7 @@ def _plain(text: str) -> str:
 
 
 class GroupType(_Word):
-    """The type of a group (KIP-848, KIP-932, KIP-1071). ``str`` gives Kafka's spelling, such as ``Streams``."""
+    """The type of a group (KIP-848, KIP-932, KIP-1071). ``str`` returns Kafka's spelling, such as ``Streams``."""
 
     UNKNOWN = "Unknown"
     CLASSIC = "Classic"
@@ -55,7 +55,7 @@ class GroupType(_Word):
 class GroupState(_Word):
     """The state of a group. ``PREPARING_REBALANCE`` and ``COMPLETING_REBALANCE`` are states of classic groups only.
 
-    ``ASSIGNING`` and ``RECONCILING`` are states of consumer and streams groups, ``NOT_READY`` is one of streams groups.
+    ``ASSIGNING`` and ``RECONCILING`` are states of consumer and streams groups, ``NOT_READY`` of streams groups only.
     """
 
     UNKNOWN = "Unknown"
@@ -70,7 +70,7 @@ class GroupState(_Word):
 
 
 class ConfigResourceType(IntEnum):
-    """What a configuration belongs to. ``CLIENT_METRICS`` is a subscription of client metrics (KIP-714)."""
+    """The resource types with configurations. ``CLIENT_METRICS`` is a client metrics subscription (KIP-714)."""
 
     TOPIC = 2
     BROKER = 4
@@ -80,7 +80,7 @@ class ConfigResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where the value of a configuration comes from."""
+    """The source of a configuration value."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -94,7 +94,7 @@ class ConfigSource(IntEnum):
 
 
 class ConfigType(IntEnum):
-    """The type of the value of a configuration."""
+    """The type of a configuration value."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -109,7 +109,7 @@ class ConfigType(IntEnum):
 
 
 class AlterConfigOp(IntEnum):
-    """How a configuration changes. ``APPEND`` and ``SUBTRACT`` are for lists."""
+    """The operation on a configuration. ``APPEND`` and ``SUBTRACT`` are for lists."""
 
     SET = 0
     DELETE = 1
@@ -118,7 +118,7 @@ class AlterConfigOp(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about. ``ANY`` is for filters only."""
+    """The resource type of an ACL. ``ANY`` is for filters only."""
 
     ANY = 1
     TOPIC = 2
@@ -130,7 +130,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the resource name of an ACL is meant. ``ANY`` and ``MATCH`` are for filters only."""
+    """The interpretation of an ACL's resource name. ``ANY`` and ``MATCH`` are for filters only."""
 
     ANY = 1
     MATCH = 2
@@ -139,7 +139,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What an ACL allows or denies. ``ANY`` is for filters only."""
+    """The operation that an ACL allows or denies. ``ANY`` is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -168,21 +168,21 @@ class AclPermissionType(IntEnum):
 
 
 class ElectionType(IntEnum):
-    """Which leader an election gives: the preferred replica, or any replica although records may be lost."""
+    """The type of a leader election: the preferred replica, or any replica, with a possible loss of records."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class ScramMechanism(IntEnum):
-    """A mechanism of SCRAM credentials."""
+    """The mechanism of SCRAM credentials."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
 
 
 class UpgradeType(IntEnum):
-    """How a feature may change its level. An unsafe downgrade may lose metadata."""
+    """The allowed change of a feature level. An unsafe downgrade may lose metadata."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -190,7 +190,7 @@ class UpgradeType(IntEnum):
 
 
 class QuotaMatchType(IntEnum):
-    """How a filter of quotas compares the name of an entity."""
+    """The comparison of entity names in a quota filter."""
 
     EXACT = 0
     DEFAULT = 1
@@ -202,7 +202,7 @@ _OPERATIONS = {operation.value for operation in AclOperation}
 
 
 def decode_authorized_operations(bits: int) -> frozenset[AclOperation] | None:
-    """Return the operations that the bits of a response stand for, or None if the request did not ask for them."""
+    """Return the operations in the bits of a response, or None if they were not requested."""
     if bits == _NOT_ASKED:
         return None
     numbers = [number for number in range(32) if bits >> number & 1]

@@ -1,6 +1,6 @@
-"""Lazy access to generated packages: a message class is imported when it is first asked for.
+"""Lazy access to generated packages: message classes are imported on first access.
 
-Owns what the ``__init__`` of every generated package shares, the project's own and a user's alike.
+Owns the shared code of every generated package's ``__init__``, in this library and in users' packages.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def lazy_module_attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
-    ``modules`` maps the names of classes to the names of their modules in ``package``. A class found once becomes an
-    attribute of the package, so that the next access costs nothing.
+    ``modules`` maps class names to the names of their modules in ``package``. After the first access, a class becomes
+    an attribute of the package, so that later accesses are free.
     """
 
     def getattr_(name: str) -> Any:

@@ -1,7 +1,7 @@
 """The bases of generated message classes: ``Message``, with encoding and decoding as methods, and one base per kind.
 
-This is a thin layer over ``kafka_msgs.codec``. It also knows the response of each request, and the value of each
-coordinator's key. Type checkers know both, so ``def call(request: Request[R]) -> R`` is typed.
+This is a thin layer over ``kafka_msgs.codec``. It also maps each request to its response, and each coordinator key to
+its value. Type checkers support these mappings, so ``def call(request: Request[R]) -> R`` is typed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 _UNLIMITED: Final = CodecOptions(budget=DecodeBudget(elements=2**63 - 1, bytes=2**63 - 1, depth=2**31))
-"""Options for what was encoded here: pickles."""
+"""Options for pickles, whose bytes this library has encoded."""
 
 
 class Message(MessageStruct):
@@ -55,7 +55,7 @@ class Message(MessageStruct):
     @classmethod
     @_values.method
     def decode(cls, data: Buffer, version: int, *, options: CodecOptions = DEFAULT_OPTIONS) -> Self:
-        """Return the message at ``version`` that fills all of ``data``.
+        """Decode the message at ``version`` from all of ``data``.
 
         Raises ``UnsupportedVersionError`` and ``DecodeError``. Bytes after the message are an error.
         """
@@ -73,9 +73,9 @@ class Message(MessageStruct):
         return codec_for(cls, version, options).read(buffer, offset)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle the bytes at a version whose decoding returns an equal message, or else the fields.
+        """Pickle the bytes at a version that decodes to an equal message, or else the fields.
 
-        A decoded message has such a version, even if no version has all fields.
+        For a decoded message such a version exists, even if no version has all fields.
         """
         cls = type(self)
         for version in iter_pickle_versions(cls) if cls._sealed else ():
@@ -89,7 +89,7 @@ class Message(MessageStruct):
     def to_json(self, version: int, *, records: RecordsForm = "base64") -> dict[str, Any]:
         """Return the JSON form that Kafka's own tools print for this message at ``version``.
 
-        Raises ``UnsupportedVersionError`` and ``EncodeError``. See ``kafka_msgs.codec.json`` for ``records``.
+        Raises ``UnsupportedVersionError`` and ``EncodeError``. See ``kafka_msgs.codec.json_form`` for ``records``.
         """
         from kafka_msgs.codec.json_form import to_json
 
@@ -97,7 +97,7 @@ class Message(MessageStruct):
 
     @classmethod
     def from_json(cls, obj: Any, version: int) -> Self:
-        """Return the message of a JSON form at ``version``.
+        """Return the message from its JSON form at ``version``.
 
         Raises ``UnsupportedVersionError`` and ``JsonFormError``.
         """
@@ -107,12 +107,12 @@ class Message(MessageStruct):
 
 
 def _decoded(cls: type[Message], version: int, data: bytes) -> Message:
-    """Return the message of a pickle."""
+    """Return the message from a pickle."""
     return cls.decode(data, version, options=_UNLIMITED)
 
 
 class Response(Message):
-    """The answer of a broker to a request."""
+    """The response of a broker to a request."""
 
     __slots__ = ()
 
@@ -126,7 +126,7 @@ class HeaderMessage(Message):
 
 
 class DataMessage(Message):
-    """Data without an api key: a message inside a field of type bytes, or in a file."""
+    """Data without an API key: a message inside a field of type bytes, or in a file."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ class MetadataRecord(Message):
 
 
 class CoordinatorValue(Message):
-    """The value of a record of a coordinator's topic."""
+    """The value of a record in a coordinator's topic."""
 
     __slots__ = ()
 
@@ -152,12 +152,12 @@ V_co = TypeVar("V_co", bound=CoordinatorValue, covariant=True)
 
 
 def _class_getitem(cls: type[Any], _: Any) -> type[Any]:
-    """Return the class itself: what ``Request[X]`` adds is for type checkers, and dear to make for each request."""
+    """Return the class itself: ``Request[X]`` is only for type checkers, and expensive to build for each request."""
     return cls
 
 
 class Request(Message, Generic[R_co]):
-    """A request of a client to a broker. ``R_co`` is the class of the response.
+    """A request from a client to a broker. ``R_co`` is the class of the response.
 
     >>> from kafka_msgs import OffsetFetchRequest
     >>> OffsetFetchRequest.response_class().__name__
@@ -182,7 +182,7 @@ class Request(Message, Generic[R_co]):
 
 
 class CoordinatorKey(Message, Generic[V_co]):
-    """The key of a record of a coordinator's topic, after the record type; ``V_co`` is the class of the value."""
+    """The key of a record in a coordinator's topic, after the record type; ``V_co`` is the class of the value."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""The releases of Kafka that have a message, its versions and its fields.
+"""The Kafka releases that contain a message, its versions and its fields.
 
-The facts come from the definitions of every release since 2.2, the first one with definitions: "2.2" stands for 2.2 or
-earlier. Messages of drafts and of a user's own definitions have no history.
+The data comes from the definitions of every release since 2.2, the first one with definitions: "2.2" means 2.2 or
+earlier. Drafts and messages from user definitions have no history.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["MessageHistory", "VersionSpan", "message_history"]
 
 @frozen
 class VersionSpan:
-    """Versions that came with the release ``since``, and were ``removed`` in a later one, if not None."""
+    """Versions that were added in the release ``since``, and ``removed`` in a later one, if not None."""
 
     versions: VersionRange
     since: str
@@ -29,7 +29,7 @@ class VersionSpan:
 
 @frozen
 class MessageHistory:
-    """The first release of a message, its versions by age, and the fields that came later, path to first release."""
+    """The first release of a message, its versions by age, and the first release of fields added later, by path."""
 
     since: str
     versions: tuple[VersionSpan, ...]

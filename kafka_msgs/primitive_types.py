@@ -1,8 +1,8 @@
-"""The table of Kafka's wire types (protocol guide, section "Protocol Primitive Types"): each fact once.
+"""The table of Kafka's wire types (protocol guide, section "Protocol Primitive Types").
 
-A row of ``Op`` is one type, and ``Kind`` is what types have in common. The generator, the executors of the codec, the
-columns and ``kafka_msgs.testing`` derive their tables from these two, and ``_core/ops.h`` is generated from them. They
-distinguish kinds, so another integer type is one more row. Facts about Arrow are text, so this module needs nothing.
+A row of ``Op`` is one type, and ``Kind`` groups similar types. The generator, the codec executors, the columns and
+``kafka_msgs.testing`` derive their tables from these two, and ``_core/ops.h`` is generated from them. They distinguish
+kinds, so adding an integer type means adding a row. Arrow types are given as text, so this module has no dependencies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kafka's variable-length integers and uuids as plain functions.
+"""Functions for Kafka's variable-length integers and UUIDs.
 
-These encodings are not in the module ``struct``. There is also a fast conversion from 16 bytes to a ``UUID``. The
-functions raise plain ``ValueError`` or ``IndexError``. The codec raises errors with the path in a message.
+The module ``struct`` does not support these integers. A fast conversion from 16 bytes to a ``UUID`` is also included.
+The functions raise ``ValueError`` or ``IndexError``. The codec raises errors with the path in a message instead.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from uuid import UUID, SafeUUID
 
 ZERO_UUID: Final = UUID(int=0)
-"""The uuid that Kafka uses for "no id"."""
+"""The UUID that Kafka uses for "no id"."""
 
 MAX_UINT32: Final = 0xFFFFFFFF
 
@@ -23,7 +23,7 @@ _set_is_safe = UUID.__dict__["is_safe"].__set__
 def read_uvarint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """Read an unsigned varint of at most 32 bits; return the value and the position after it.
 
-    Raises ``IndexError`` when the buffer ends first and ``ValueError`` for more than five bytes or 32 bits.
+    Raises ``IndexError`` if the buffer ends first, and ``ValueError`` for more than five bytes or 32 bits.
 
     >>> read_uvarint(bytes.fromhex("8001ff"), 0)
     (128, 2)
@@ -62,9 +62,9 @@ _ONE_BYTE: Final = [bytes([value]) for value in range(0x80)]
 
 
 def uuid_from_bytes(raw: bytes) -> UUID:
-    """Return the uuid of 16 bytes, most significant first; all zeros give the shared ``ZERO_UUID``.
+    """Return the UUID of 16 bytes, most significant first; all zeros return the shared ``ZERO_UUID``.
 
-    Fills the slots of ``UUID`` directly: the constructor's argument handling costs more than decoding a whole message.
+    Fills the slots of ``UUID`` directly: the constructor's argument handling takes longer than decoding a message.
     """
     if raw == _ZERO_BYTES:
         return ZERO_UUID

@@ -1,8 +1,8 @@
 """The vocabulary of generated code: ``Struct``, ``field`` and ``MessageInfo``.
 
-A generated module is data: attrs classes whose fields carry the facts of Kafka's definition. This module owns that
+A generated module is data: attrs classes whose fields contain the facts of Kafka's definition. This module owns that
 description (``FieldInfo``, ``MessageInfo``) and the value semantics of the classes (equality, hash, repr, copies). It
-does not know bytes. ``kafka_msgs.codec`` turns the description into a plan.
+does not handle bytes. ``kafka_msgs.codec`` compiles the description to a plan.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ evolve = _values.evolve
 StructClass: TypeAlias = "type[Struct]"
 
 _Attribute: TypeAlias = tuple[str, Any, tuple[Any, ...] | None]
-"""The name and the default of an attribute, and the description that ``field`` made of it."""
+"""The name and the default of an attribute, and the description from ``field``."""
 
 Kind: TypeAlias = Literal["request", "response", "header", "data", "metadata", "coordinator-key", "coordinator-value"]
 """The type of a definition, as in its JSON."""
@@ -56,7 +56,7 @@ class FieldInfo:
     such as ``int32``, ``[]string`` or ``[]OffsetFetchRequestTopic``. For the latter, ``struct`` is its class.
     ``versions``, ``nullable`` and ``tagged`` are the versions in which the field exists, may be None, and is the tagged
     field ``tag``. ``flexible`` overrides the flexible versions of the message for this field only (None: no override).
-    ``default`` is the value of an absent field. With ``ignorable``, a field that is set is silently left out at a
+    ``default`` is the value of an absent field. With ``ignorable``, a field that is set is silently omitted at a
     version that lacks it. ``map_key``, ``entity_type`` and ``zero_copy`` do not change the bytes.
     """
 
@@ -105,7 +105,7 @@ def _header_versions(
 
 @attrs.frozen(kw_only=True)
 class MessageInfo:
-    """The facts of a definition about a whole message.
+    """The message-level facts of a definition.
 
     ``kind`` is the type of the definition. ``api_key`` is None if the kind does not have one. ``errors`` maps the names
     of the errors that a response documents to the versions that may return them. ``draft`` names the page of a
@@ -126,13 +126,12 @@ class MessageInfo:
 
 @attrs.frozen(kw_only=True)
 class KeyedMessageInfo(MessageInfo):
-    """The facts of a definition about a message that has a number: any kind except headers and data.
+    """The message-level facts of a definition with a number: any kind except headers and data.
 
-    ``api_key`` of a request or response is its api key. Of a record it is the type of the record, which has a meaning
-    only within its origin. ``partner`` is the name of the message that belongs to it: the response of a request, or the
-    value of a coordinator's key. It is None if the definitions lack it, and for other kinds. ``header_versions`` has
-    pairs of versions of the message and the version of their header, if the definition has them. Most definitions do
-    not.
+    ``api_key`` is the API key of a request or response. For a record, it is the record type, which is only unique
+    within its origin. ``partner`` is the name of the matching message: the response of a request, or the value of a
+    coordinator key. It is None if the definitions lack it, and for all other kinds. ``header_versions`` contains pairs
+    of message versions and the header version, if the definition has them. Most definitions do not.
     """
 
     api_key: int
@@ -158,7 +157,7 @@ def field(
 ) -> Any:
     """Declare a field of a generated class; ``FieldInfo`` describes the arguments.
 
-    The result is a field to attrs. The annotation is ``Any``, so that type checkers use the declared type of the
+    attrs treats the result as a field. The annotation is ``Any``, so that type checkers use the declared type of the
     attribute.
     """
     description = (
@@ -171,15 +170,15 @@ def field(
 class Struct:
     """Base of every generated class: an immutable value whose attributes are the fields of a definition.
 
-    ``unknown_tagged_fields`` has the tagged fields of this struct that the definition does not name, as pairs of tag
+    ``unknown_tagged_fields`` contains the tagged fields of this struct that are not in the definition, as pairs of tag
     and bytes in ascending order of tags. Decoding keeps them, equality compares them, and encoding writes them.
 
-    A struct does not support weak references. They would make a small struct larger by an eighth.
+    Structs do not support weak references, which would make a small struct 12.5 % larger.
     """
 
     unknown_tagged_fields: tuple[tuple[int, bytes], ...] = ()
 
-    # Whether instances are nothing but the values of their fields, see kafka_msgs.instances.sealing.
+    # Whether instances consist only of their field values, see kafka_msgs.instances.sealing.
     _sealed: ClassVar[bool] = False
 
     # The class holds the objects that are derived from it, so an unused class can be collected.
@@ -207,7 +206,7 @@ class Struct:
         return hash((self.__class__, *(getattr(self, name) for name in attribute_names(self.__class__))))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle the fields that do not have their defaults, by name."""
+        """Pickle the fields with non-default values, by name."""
         if not self._sealed:
             return super().__reduce_ex__(protocol)
         values = ((name, getattr(self, name), default) for name, default, _ in _attributes(type(self)))
@@ -221,7 +220,7 @@ class Struct:
 
 
 def _attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
-    """All attributes of a class, in the order of ``attrs.fields`` and without completing the class."""
+    """Return all attributes of a class in the order of ``attrs.fields``, without completing the class."""
     found: tuple[_Attribute, ...] | None = cls._attributes
     if found is None:
         found = cls._attributes = _found_attributes(cls)
@@ -238,12 +237,12 @@ def _found_attributes(cls: type[Any]) -> tuple[_Attribute, ...]:
 
 
 def _copy(value: Struct) -> Struct:
-    """Return the value itself: nobody can change it."""
+    """Return the value itself, because it is immutable."""
     return value
 
 
 def _deep_copy(value: Struct, memo: dict[int, Any]) -> Struct:
-    """Return the value itself if it is hashable, so nothing in it can change; otherwise a copy."""
+    """Return the value itself if it is hashable and therefore deeply immutable; otherwise return a copy."""
     try:
         hash(value)
     except (TypeError, ValueError):  # ValueError: a view of a mutable buffer
@@ -252,12 +251,12 @@ def _deep_copy(value: Struct, memo: dict[int, Any]) -> Struct:
 
 
 def _rebuilt(cls: type[Any], values: dict[str, Any]) -> Any:
-    """Return the instance of a pickle."""
+    """Return the instance from a pickle."""
     return cls(**values)
 
 
 class MessageStruct(Struct):
-    """A struct that is a whole message, with a ``MessageInfo``."""
+    """A top-level message struct, with a ``MessageInfo``."""
 
     __slots__ = ()
 

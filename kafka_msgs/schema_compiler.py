@@ -23,7 +23,7 @@ def compile_schema(
     A string is a path if it is one line without braces that ends in a suffix such as ``.json``; any other is text.
     ``lenient`` accepts what people write on KIP pages: non-breaking spaces, and placeholders such as ``TBD``, whose
     values ``bindings`` gives. Nested structs are attributes of the returned class's module, which
-    ``inspect.getmodule`` finds. Raises ``SchemaError`` with the place of what is wrong, and ``MissingExtraError``
+    ``inspect.getmodule`` finds. Raises ``SchemaError`` with the location of the fault, and ``MissingExtraError``
     without the ``generator`` extra.
     """
     runtime: Any = import_module("kafka_msgs_generator.runtime_compiler")
@@ -36,9 +36,9 @@ def compile_schemas(
 ) -> list[type[Message]]:
     """Return the message classes of all definitions in a text, a file or a directory.
 
-    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
-    that ``kafka-msgs-generator import`` wrote. Retired messages are left out, unless all are retired. The arguments and
-    errors are those of ``compile_schema``.
+    A file contains one definition, or with ``lenient`` one or more. A directory, always a ``Path``, is read recursively
+    and may be the output of ``kafka-msgs-generator import``. Retired messages are omitted unless all are retired. Takes
+    the same arguments and raises the same errors as ``compile_schema``.
     """
     runtime: Any = import_module("kafka_msgs_generator.runtime_compiler")
     compiled: list[type[Message]] = runtime.compile_schemas(definition, lenient=lenient, bindings=bindings)

@@ -1,7 +1,7 @@
 """Checks of options: whole numbers, flags and choices, as calls and as attrs validators.
 
-This module owns the texts of the reasons. The classes and functions with options own the bounds. A bool is not a whole
-number here, and a number is not a flag, although Python takes one for the other.
+This module owns the texts of the reasons. The classes and functions with options own the bounds. Unlike Python, it does
+not accept a bool as an integer or an integer as a flag.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class VersionRange:
 
     @property
     def open_ended(self) -> bool:
-        """True if the range does not have an upper bound of its own (``N+``)."""
+        """True if the range has no explicit upper bound (``N+``)."""
         return self.highest == MAX_VERSION
 
     def __contains__(self, version: int) -> bool:

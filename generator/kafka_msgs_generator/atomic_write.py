@@ -1,4 +1,4 @@
-"""Writes files whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["write_atomically"]
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Make ``path`` hold ``text`` as UTF-8, with its directories; raise ``OSError`` and leave it alone on failure."""
+    """Write ``text`` to ``path`` as UTF-8 and create its directories. On failure, raise ``OSError`` without changes."""
     data = text.encode("utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,14 +1,13 @@
-"""One layout for every definition: Kafka's keys and nesting, its facts, none of its prose.
+"""The canonical layout of definitions: Kafka's keys, nesting and facts, without its prose.
 
-Owns what a definition file under ``message_defs`` looks like. `read_definition` takes the text of a definition as
-Kafka or a KIP page writes it and returns its facts in normal form; `canonical_text` writes that form. Whether the
-facts make a legal message is left to `kafka_msgs_generator.spec` and what follows it: here only keys that the format
-does not know, and values that do not fit their key, are refused.
+Owns the layout of definition files under ``message_defs``. `read_definition` reads the text of a definition from Kafka
+or a KIP page and returns its facts in normal form; `canonical_text` writes that form. This module refuses only unknown
+keys, and values that do not fit their key. `kafka_msgs_generator.spec` and the later stages check whether the facts are
+a valid message.
 
-The normal form differs from the source in this: comments and ``about`` are gone; numbers are numbers, booleans are
-booleans, a default is a string, ranges are spelled one way; a key that says nothing beyond its absence (null, false,
-an empty list) is gone; keys have one order. The errors that a comment lists as supported become the data
-``supportedErrors``, a key of our own.
+The normal form has no comments and no ``about``. Numbers and booleans have their JSON type, a default is a string, and
+ranges have a uniform spelling. Keys whose value equals their absence (null, false, an empty list) are omitted. Keys
+have a fixed order. The errors that a comment lists as supported become the additional key ``supportedErrors``.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def read_definition(
 
 
 def normal_form(root: Node, text: str, source: str | None) -> Definition:
-    """Return the facts of the definition that ``root`` holds; ``text``, its source, may list supported errors."""
+    """Return the facts of the definition in ``root``; ``text``, its source, may list supported errors."""
     definition = _normal(root, source, "", _MESSAGE)
     listed = supported_errors(text)
     if listed:
@@ -61,7 +60,7 @@ def normal_form(root: Node, text: str, source: str | None) -> Definition:
 def supported_errors(text: str) -> dict[str, str | None]:
     """Return the error names that a comment of ``text`` lists as supported, each with its version range if it has one.
 
-    The list is a comment line that says "supported errors" and ends in a colon, followed directly by comment lines
+    The list is a comment line that contains "supported errors" and ends in a colon, directly followed by comment lines
     that start with a dash.
     """
     lists = "".join(match[1] for match in _ERROR_LIST.finditer(text))
@@ -74,7 +73,7 @@ def canonical_text(definition: Definition) -> str:
     return f"{{\n{body}\n}}\n"
 
 
-# Each reader below returns the value of a key in normal form, or None when the key may as well be absent.
+# Each reader below returns the value of a key in normal form, or None if the value equals an absent key.
 
 _Reader: TypeAlias = Callable[[SourceObject, str], Any]
 
@@ -85,7 +84,7 @@ def _versions(site: SourceObject, key: str) -> str | None:
 
 
 def _flexible_versions(site: SourceObject, key: str) -> str:
-    """Read a message's flexible versions, where a blank text means ``none`` and does not leave the key out."""
+    """Read a message's flexible versions. A blank string means ``none``; it does not count as a missing key."""
     return _versions(site, key) or "none"
 
 
@@ -146,7 +145,7 @@ _FIELD: Final[Mapping[str, _Reader]] = {
     "about": _dropped,
     "fields": _inline_fields,
 }
-"""The keys of a field, in canonical order, each with what reads its value."""
+"""The keys of a field in canonical order, each with the reader of its value."""
 
 _STRUCT: Final[Mapping[str, _Reader]] = {
     "name": _trimmed,
@@ -199,7 +198,7 @@ def _children(items: list[Definition], indent: int) -> str:
 
 
 def _object_lines(item: Definition, indent: int) -> str:
-    """Write a field or struct: its facts filled into as few lines as fit, its own fields below."""
+    """Write a field or struct: its facts on as few lines as possible, followed by its fields."""
     pairs = [f"{_dump(key)}: {_dump(value)}" for key, value in item.items() if key != "fields"]
     children = item.get("fields")
     if children is not None:

@@ -1,7 +1,7 @@
-"""What makes a field, and the fields of one struct together, legal (rules V17, V18 and V26-V45).
+"""Validity checks of single fields and of all fields in a struct (rules V17, V18 and V26-V45).
 
-These checks look at one object and its siblings. Whether the structs that it names exist is
-left to `kafka_msgs_generator.lower`.
+Each check examines one object and its siblings. `kafka_msgs_generator.lower` checks that the
+referenced structs exist.
 """
 
 from __future__ import annotations

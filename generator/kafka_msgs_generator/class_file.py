@@ -1,7 +1,7 @@
-"""Reading of Java class files: constants, enumeration constants, the static initializer. Nothing of a class runs.
+"""A reader of Java class files: constants, enumeration constants and the static initializer. It never runs the class.
 
 Covers only the parts of the format (chapter 4 of the Java Virtual Machine Specification) that `error_table` needs.
-Every read is bounded by the file; every loop, by a count of 16 bits.
+The file size bounds every read, and a 16-bit count bounds every loop.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ["ClassFile", "ClassFileError", "parse_class"]
 _MAGIC: Final = 0xCAFEBABE
 _ENUM_CONSTANT: Final = 0x4000
 _LONG_CONSTANTS: Final = (5, 6)
-"""Tags of long and double, which take two places in the table."""
+"""Tags of long and double, which occupy two indexes in the table."""
 
 Constant: TypeAlias = tuple[object, ...]
-"""A constant: its tag and its parts; numbers other than values are places of further constants."""
+"""A constant: its tag and its parts; numbers other than values are indexes of further constants."""
 
 _FORMATS: Final[Mapping[int, str]] = {
     3: ">i", 4: ">f", 5: ">q", 6: ">d", 7: ">H", 8: ">H", 9: ">HH", 10: ">HH", 11: ">HH", 12: ">HH", 15: ">BH",
     16: ">H", 17: ">HH", 18: ">HH", 19: ">H", 20: ">H",
 }  # fmt: skip
-"""Tag of a constant to its parts (table 4.4-A). Text, tag 1, has a length."""
+"""Maps the tag of a constant to its parts (table 4.4-A). Text, tag 1, has a length."""
 
 
 class ClassFileError(ValueError):
-    """Bytes that are not a class file, or not one that this module reads."""
+    """Bytes that are not a class file, or not one that this module supports."""
 
 
 @frozen
@@ -53,7 +53,7 @@ class ClassFile:
         return str(constant[1])
 
     def constant(self, place: int) -> Constant:
-        """Return a constant; raise ``ClassFileError`` when there is none at the place."""
+        """Return the constant at an index; raise ``ClassFileError`` if it does not exist."""
         if not 0 < place < len(self.constants):
             raise ClassFileError(f"no constant {place}")
         return self.constants[place]
@@ -78,7 +78,7 @@ def _place(constant: Constant, part: int) -> int:
 
 
 def parse_class(data: bytes) -> ClassFile:
-    """Read a class file; raise ``ClassFileError`` when it is not one, or is cut off."""
+    """Read a class file; raise ``ClassFileError`` if it is not one, or is truncated."""
     try:
         return _parsed(_Cursor(data))
     except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -132,7 +132,7 @@ class _Cursor:
 
 
 def _constants(cursor: _Cursor) -> Iterator[Constant]:
-    """Yield the table of constants; its first place, and the one after a long or a double, are not used."""
+    """Yield the table of constants. Its first index, and the index after a long or double, are unused."""
     yield ()
     left = cursor.take(">H")[0] - 1
     while left > 0:

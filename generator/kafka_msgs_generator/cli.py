@@ -1,7 +1,7 @@
-"""The command: compile anybody's definitions, generate this project's own code, import Kafka's definitions.
+"""The command: compile any definitions, generate this project's code, import Kafka's definitions.
 
-Thin: options in, one call, words out. Exit status 0 is success, 1 a bad definition or (with ``--check``) files that
-do not match the definitions, 2 for wrong arguments.
+A thin layer: each command parses options, makes one call, and prints the result. Exit status 0 is success, 1 a bad
+definition or (with ``--check``) files that do not match the definitions, 2 wrong arguments.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from kafka_msgs_generator.rules import DEVIATIONS, RULES
 __all__ = ["command"]
 
 _PATIENCE: Final = 2.0
-"""Seconds of silence before a long run shows how far it is."""
+"""The seconds before a long run shows its progress."""
 
 _SHOWN_PLACES: Final = 3
-"""Files that an import lists for each reading of older definitions."""
+"""The number of files that an import lists for each reading of older definitions."""
 
 _PACKAGE_DOC: Final = "Compiled messages; importing one name loads that message's module alone."
 _BINDING = re.compile(r"(?:(?P<files>[^:=]+):)?(?P<word>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
@@ -46,7 +46,7 @@ _EXISTING = click.Path(exists=True, path_type=Path)
 
 
 class _Group(click.Group):
-    """A group whose help shows the first sentence of each command as a whole; click's own cuts it to one line."""
+    """A group whose help shows the full first sentence of each command; click itself truncates it to one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -246,7 +246,7 @@ def _finish(planned: Iterable[Changes], check: bool) -> None:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Turn what went wrong into a message without a traceback, and exit status 1."""
+    """Convert errors to a message without a traceback, and exit with status 1."""
     try:
         yield
     except InvalidDefinitionsError as error:
@@ -258,7 +258,7 @@ def _plain_errors() -> Iterator[None]:
 
 
 class _Ticker:
-    """Says how far a run is, once it has taken longer than people wait without wondering."""
+    """Prints the progress of a run that takes longer than ``_PATIENCE``."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + _PATIENCE

@@ -1,7 +1,7 @@
-"""What changed from one import of definitions to another: messages, versions, fields, error codes.
+"""The changes between two imports of definitions: messages, versions, fields and error codes.
 
-Owns the comparison and the page that shows it. What is compared are compiled messages, so that only meaning counts;
-reading the imports is `kafka_msgs_generator.compiler`'s, and `compare_imports` changes nothing on disk.
+Owns the comparison and its page. It compares compiled messages, so purely textual changes do not count.
+`kafka_msgs_generator.compiler` reads the imports, and `compare_imports` changes nothing on disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ are zero or empty are left out.
 
 @frozen
 class ImportedDefinitions:
-    """What an import wrote: ``release``, messages by name (retired ones left out), and error codes by name."""
+    """The output of an import: ``release``, messages by name (without retired ones), and error codes by name."""
 
     release: str
     messages: Mapping[str, Message]
@@ -43,7 +43,7 @@ class ImportedDefinitions:
 
 
 def read_import(directory: Path) -> ImportedDefinitions:
-    """Read a directory that the import wrote. Raises ``SchemaError`` when it is not one, or a definition is broken."""
+    """Read a directory written by the import. Raises ``SchemaError`` for another directory or a broken definition."""
     source = directory / "SOURCE.toml"
     if not source.is_file():
         raise SchemaError("not a directory that the import wrote: it has no SOURCE.toml", source=str(directory))
@@ -66,7 +66,7 @@ def imported_release(release: str) -> ImportedDefinitions:
 
 
 def compare_imports(old: ImportedDefinitions, new: ImportedDefinitions, since: Mapping[str, str] | None = None) -> str:
-    """Return a page, in Markdown, of what is different in ``new``; ``since`` has the first release of messages."""
+    """Return a Markdown page of the differences in ``new``; ``since`` maps messages to their first release."""
     added = [new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())]
     removed = [old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())]
     common = sorted(new.messages.keys() & old.messages.keys())
@@ -108,7 +108,7 @@ def _error_codes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
 
 
 def _changed_message(old: Message, new: Message) -> str:
-    """Return the part of one message, empty where it means what it meant."""
+    """Return the section about one message, empty if its meaning is unchanged."""
     facts = [row for row in _pairs(_facts(old), _facts(new)) if row[1] != row[2]]
     rows = [*facts, *_changed_errors(old.errors, new.errors), *_changed_fields(old, new)]
     wire = _wire(old, new)
@@ -124,7 +124,7 @@ def _pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _facts(message: Message) -> dict[str, str]:
-    """Facts about a message as a whole."""
+    """Return the message-level facts."""
     return {
         "kind": message.kind,
         "key": str(message.api_key),
@@ -137,7 +137,7 @@ def _facts(message: Message) -> dict[str, str]:
 
 
 def _changed_errors(old: Mapping[str, VersionRange], new: Mapping[str, VersionRange]) -> Iterator[tuple[str, str, str]]:
-    """Yield one row with the errors that only one of them lists, or for other versions."""
+    """Yield one row with the errors that only one definition lists, or that have different versions."""
     before, now = ({f"{name} {versions}": None for name, versions in errors.items()} for errors in (old, new))
     if before.keys() != now.keys():
         left, right = ([each for each in mine if each not in other] for mine, other in ((before, now), (now, before)))
@@ -166,7 +166,7 @@ _Fields = Mapping[str, tuple[tuple[str, int], Field]]
 
 
 def fields_by_path(message: Message) -> _Fields:
-    """Return every field by its path, with its place: the struct that has it, and its number there."""
+    """Return every field by its path, with its location: its struct and its index there."""
     groups = [("", message.fields), *((_struct_path(struct), struct.fields) for struct in reversed(message.structs))]
     return {
         f"{path}.{field.attribute}".lstrip("."): ((path, number), field)
@@ -180,7 +180,7 @@ def _struct_path(struct: Struct) -> str:
 
 
 def _renamed(before: _Fields, now: _Fields) -> dict[str, str]:
-    """Return the old path to the new one, for fields that differ in nothing but their name."""
+    """Map the old path to the new path of fields that differ only in their name."""
     gone = {(place, _describe(field)): path for path, (place, field) in before.items() if path not in now}
     new = {(place, _describe(field)): path for path, (place, field) in now.items() if path not in before}
     return {path: new[key] for key, path in gone.items() if key in new}
@@ -204,7 +204,7 @@ def _is_zero(default: Default) -> bool:
 
 
 def _wire(old: Message, new: Message) -> str:
-    """Say whether the versions that both have are written as before."""
+    """Return a sentence on whether the layout of the shared versions is unchanged."""
     shared = old.versions.intersect(new.versions)
     if shared.empty:
         return "No version is in both."
@@ -219,7 +219,7 @@ def _wire(old: Message, new: Message) -> str:
 
 @define
 class _Layouts:
-    """What decides the bytes of one version, in two imports. A pair of structs is compared once."""
+    """The wire layouts of one version in two imports. Each pair of structs is compared once."""
 
     old: Message
     new: Message
@@ -228,7 +228,7 @@ class _Layouts:
     _compared: set[tuple[str, str]] = Factory(set)
 
     def alike(self) -> bool:
-        """Whether the layouts are equal; a tagged field that only one of them has does not make them differ."""
+        """Return whether the layouts are equal, ignoring tagged fields that only one of them has."""
         flexible = [self.version in message.flexible for message in (self.old, self.new)]
         return flexible[0] == flexible[1] and self._structs(self.old.name, self.new.name)
 
@@ -244,7 +244,7 @@ class _Layouts:
         return all(self._same(before[key], now[key]) for key in common)
 
     def _fields(self, message: Message, name: str) -> dict[int | str, Field]:
-        """The fields of a struct at the version: by number in their order, or by tag."""
+        """Return the fields of a struct at the version, by index or by tag."""
         fields = message.fields if name == message.name else {each.name: each.fields for each in message.structs}[name]
         present = [each for each in fields if self.version in each.versions]
         tagged = {f"tag {each.tag}": each for each in present if self.version in each.tagged}

@@ -1,7 +1,7 @@
-"""From files to messages: finds definitions, runs the stages on each, and checks what only a set can show.
+"""Compilation of files to messages: finds definitions, runs the stages on each, and checks the complete set.
 
-Owns the rules about several definitions (V69, V70, N1). Text is `kafka_msgs_generator.json_tree`'s, one definition is
-`kafka_msgs_generator.lower`'s, and what is written is `kafka_msgs_generator.package_files`'s.
+Owns the rules about several definitions (V69, V70, N1). `kafka_msgs_generator.json_tree` parses text,
+`kafka_msgs_generator.lower` resolves one definition, and `kafka_msgs_generator.package_files` writes the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 PARTNERS: Final = {"request": "response", "coordinator-key": "coordinator-value"}
-"""The kind of the message that belongs to a message of each kind, and that depends on it."""
+"""The kind of the partner message, which depends on it, by kind of message."""
 
 Progress = Callable[[int, int], None]
 _SUFFIXES: Final = {"request": "Request", "response": "Response"}
@@ -54,14 +54,14 @@ class Binding:
 
 @frozen
 class CompileOptions:
-    """How to read definitions: strictly, or leniently with values for placeholder words; and what documents them."""
+    """The options for reading definitions: strict, or lenient with values for placeholder words; and documentation."""
 
     lenient: bool = False
     bindings: Sequence[Binding] = ()
     documentation: Documentation = UNDOCUMENTED
 
     def words(self, source: str | None) -> Mapping[str, str]:
-        """Return the values of the placeholder words in one definition; of several for a word, the last counts."""
+        """Return the values of the placeholder words in one definition. If a word has several values, the last wins."""
         stem = PurePosixPath(source or "").stem
         return {binding.word: binding.value for binding in self.bindings if fnmatchcase(stem, binding.files)}
 
@@ -99,7 +99,7 @@ def compile_text(
 
 
 def compile_texts(text: str, source: str | None, reading: CompileOptions, origin: str = "") -> list[Compiled]:
-    """Compile every definition in a text, which only a lenient reading allows to be more than one."""
+    """Compile every definition in a text. Only lenient reading allows several."""
     roots = parse_definitions(text, source, lenient=reading.lenient, bindings=reading.words(source))
     return [_compile(root, source, reading, origin) for root in roots]
 
@@ -134,8 +134,8 @@ def compile_paths(
     """Compile the definitions at ``paths``, files or directories, as one set.
 
     With ``partial``, messages whose partner is missing are accepted. ``progress`` is called with the number of finished
-    definitions and of all. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first one
-    that the set as a whole shows.
+    definitions and their total. Raises `InvalidDefinitionsError` with one error for each bad file, or with the first
+    error that only the complete set reveals.
     """
     files = definition_files(paths)
     if not files:
@@ -160,9 +160,9 @@ def compile_paths(
 
 
 def definition_files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
-    """Return the definitions at ``paths``, files or directories with all below, each once and with its origin.
+    """Return the definitions at ``paths``, files or directories read recursively, each once and with its origin.
 
-    In a directory that the import wrote, definitions are below ``kafka/``; other JSON there is not a definition.
+    In a directory written by the import, definitions are below ``kafka/``; other JSON there is not a definition.
     """
     found = [_root(path).rglob("*.json") if path.is_dir() else [path] for path in paths]
     files = list(dict.fromkeys(file.resolve() for group in found for file in sorted(group)))
@@ -175,7 +175,7 @@ def _root(directory: Path) -> Path:
 
 
 def _origins(directories: Collection[Path]) -> dict[Path, str]:
-    """Name each directory by as few of its last parts as tell all of them apart."""
+    """Name each directory by the shortest path suffixes that distinguish all of them."""
     for depth in count(1):
         names = {path: "/".join(path.parts[-depth:]) for path in directories}
         if len(set(names.values())) == len(directories):
@@ -221,7 +221,7 @@ def _check_pairs(compiled: Sequence[Compiled]) -> None:
 
 
 def _check_suffixes(item: Compiled, partner: Compiled) -> None:
-    """A request is called X + Request, its response X + Response."""
+    """Check that a request is called X + Request, and its response X + Response."""
     suffix = _SUFFIXES.get(item.message.kind)
     if suffix is None:
         return

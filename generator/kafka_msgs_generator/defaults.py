@@ -122,4 +122,4 @@ _READERS: Final[Mapping[Kind, Callable[[str, Op], Default]]] = {
     Kind.FLOAT: _float,
     Kind.UUID: _uuid,
 }
-"""How to read the default of the kinds that are never null."""
+"""The readers of defaults, by kind, for kinds that are never null."""

@@ -1,8 +1,8 @@
-"""The error codes of a Kafka release, read out of its clients' jar. No code of the jar runs.
+"""The error codes of a Kafka release, extracted from its clients' jar without running its code.
 
 The enumeration ``org.apache.kafka.common.protocol.Errors`` creates its constants in its static initializer: name,
-ordinal, code, message, and a lambda that creates the exception. That straight line of bytecode is read as data; whether
-an error is retriable follows from the parents of its exception's class.
+ordinal, code, message, and a lambda that creates the exception. This module reads that linear bytecode as data. The
+base classes of an error's exception determine whether it is retriable.
 """
 
 from __future__ import annotations

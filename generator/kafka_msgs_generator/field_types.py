@@ -1,7 +1,7 @@
 """The types that a field can have: ``kafka_msgs.primitive_types`` and structs, and arrays of them.
 
-Owns the reading of type text (``int32``, ``[]string``, ``[]TopicPartition``). Whether a named struct exists is left to
-`kafka_msgs_generator.lower`.
+Owns the parsing of type text (``int32``, ``[]string``, ``[]TopicPartition``). `kafka_msgs_generator.lower` checks that
+named structs exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENTITY_TYPES: Final[Mapping[str, str | None]] = {
 
 
 class TypeTextError(ValueError):
-    """Type text that names no type; ``rule`` is the rule that it breaks."""
+    """Text that is not a type; ``rule`` is the rule that it breaks."""
 
     def __init__(self, rule: str, reason: str) -> None:
         self.rule = rule

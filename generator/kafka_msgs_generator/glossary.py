@@ -1,16 +1,16 @@
-"""Our own documentation of messages and fields, kept apart from the definitions that the import rewrites.
+"""The project's documentation of messages and fields, separate from the definitions that the import rewrites.
 
-Owns the format of ``message_defs/glossary/*.toml`` and the rule by which an entry is found. What is done with the
-sentences is the emitter's business.
+Owns the format of ``message_defs/glossary/*.toml`` and the lookup rule for entries. The emitter decides how to use the
+sentences.
 
-A file holds a table for each message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
-documents one field by its path of names in lower camel case. A table ``structs.<Name>`` inside documents the fields of
-a common struct. Tables of one message may be in several files. ``common.toml`` holds the tables ``fields`` and
-``structs``, which serve every message that has no entry of its own. A key of ``fields`` is the end of a path, such as
-``throttleTimeMs`` or ``topics.name``; the longest end that fits is taken.
+A file contains one table per message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
+documents one field by its path of names in lower camel case. A nested table ``structs.<Name>`` documents the fields of
+a common struct. The tables of one message may be spread over several files. ``common.toml`` contains the tables
+``fields`` and ``structs``, the fallback for messages without a specific entry. A key of ``fields`` is a path suffix,
+such as ``throttleTimeMs`` or ``topics.name``; the longest matching suffix wins.
 
-An entry serves every definition of that name, a draft as well as the released message. Sentences on versions later than
-those of the definition are left out.
+An entry serves every definition of that name, drafts and released messages alike. Sentences about versions newer than
+the definition are omitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COMMON_FILE: Final = "common.toml"
 _ALL: Final = VersionRange(0, MAX_VERSION)
 _END_OF_SENTENCE: Final = re.compile(r"(?<=\.) (?=[A-Z])")
 _VERSION: Final = re.compile(r"\bversions? (?:\d+ (?:to|and) )?(\d+)")
-"""The version that a text speaks of; of a range the last one."""
+"""Matches a version in a text; for a range, its last version."""
 _Table = Mapping[str, str]
 _Path = tuple[str, ...]
 
@@ -51,11 +51,11 @@ class Glossary:
     common_fields: _Table
 
     def message(self, name: str, versions: VersionRange = _ALL) -> str | None:
-        """Return what the message ``name`` is for, as far as that concerns ``versions``, or None."""
+        """Return the purpose of the message ``name``, limited to ``versions``, or None."""
         return _concerning(versions, self.messages.get(name, {}).get("message"))
 
     def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange = _ALL) -> str | None:
-        """Return the documentation of a field, as far as that concerns ``versions`` of the message, or None.
+        """Return the documentation of a field, limited to ``versions`` of the message, or None.
 
         ``path`` is the names from the message down to the field, in lower camel case; ``struct`` is the struct that
         declares the field, or ``message_name`` at the top. For a field of a common struct the path is its name alone.
@@ -73,14 +73,14 @@ class Glossary:
 
 
 def _concerning(versions: VersionRange, text: str | None) -> str | None:
-    """The text without the sentences on versions later than ``versions``, or None if nothing is left."""
+    """Return the text without sentences about versions later than ``versions``, or None if it is empty then."""
     sentences = _END_OF_SENTENCE.split(text or "")
     kept = (each for each in sentences if all(int(number) <= versions.highest for number in _VERSION.findall(each)))
     return " ".join(kept) or None
 
 
 def load_glossary(directory: Path) -> Glossary:
-    """Read every ``*.toml`` of a glossary directory; raise ``SchemaError`` naming the file that is not as it should."""
+    """Read every ``*.toml`` of a glossary directory; raise ``SchemaError`` with the name of an invalid file."""
     messages: dict[str, dict[str, str]] = {}
     structs: dict[tuple[str, str], dict[str, str]] = {}
     common: dict[str, Any] = {}
@@ -98,7 +98,7 @@ def load_glossary(directory: Path) -> Glossary:
 
 @frozen
 class MissingEntry:
-    """What the glossary lacks: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
+    """A missing glossary entry: ``key`` in the table of ``message``, and the ``facts`` of a field, such as its type."""
 
     message: str
     key: str
@@ -106,7 +106,7 @@ class MissingEntry:
 
 
 def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[MissingEntry]:
-    """Return what the glossary lacks for a definition: its purpose, under the key ``message``, and fields."""
+    """Return the missing entries for a definition: its purpose, under the key ``message``, and its fields."""
     name = definition["name"]
     lacking = [] if glossary.message(name) else [MissingEntry(name, "message")]
     return lacking + [
@@ -117,14 +117,14 @@ def gaps(glossary: Glossary, definition: Mapping[str, Any]) -> list[MissingEntry
 
 
 def number_of_fields(definition: Mapping[str, Any]) -> int:
-    """Return how many fields a definition declares, those of its structs included."""
+    """Return how many fields a definition declares, including the fields of its structs."""
     return sum(1 for _ in _fields(definition))
 
 
 def dangling_entries(glossary: Glossary, definitions: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the entries that document nothing in ``definitions``, as dotted keys, sorted.
+    """Return the entries that match no item in ``definitions``, as sorted dotted keys.
 
-    Several definitions may share a name (a draft and the released message); an entry needs to fit one of them.
+    Several definitions may share a name (a draft and the released message); an entry must match one of them.
     """
     known = {key for definition in definitions for key in _keys(definition)}
     entries = {f"{name}.{key}" for name, table in glossary.messages.items() for key in table}

@@ -1,8 +1,8 @@
-"""Since which release of Kafka each message, version and field exists, and in which one it was removed.
+"""The Kafka releases in which each message, version and field was added and removed.
 
-Owns ``message_defs/history.json``, which `record` extends release by release, oldest first. The file has facts alone:
-for each message its versions and its fields, grouped by span: ``2.2`` (since 2.2) or ``2.2-4.0`` (removed in 4.0). A
-release is named by its minor version; a patch release is named only if it is the first one with a change.
+Owns ``message_defs/history.json``, which `record` extends release by release, oldest first. For each message, the file
+lists its versions and its fields, grouped by span: ``2.2`` (since 2.2) or ``2.2-4.0`` (removed in 4.0). A release is
+named by its minor version; a patch release is named only if it is the first one with a change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 _FILE: Final = "history.json"
 
 _Spans: TypeAlias = dict[str, str]
-"""What a message has had, to its span."""
+"""Maps each item that a message ever had to the span of releases with it."""
 
 
 @define
@@ -46,7 +46,7 @@ class History:
 
 
 def read_history(definitions: Path) -> History:
-    """Read the history in a directory of definitions; it is empty when there is none."""
+    """Read the history in a directory of definitions, or return an empty one if the file does not exist."""
     path = definitions / _FILE
     if not path.is_file():
         return History()
@@ -70,7 +70,7 @@ def record(history: History, release: str, imported: ImportedDefinitions) -> Non
 
 
 def _mark(spans: _Spans, present: Collection[str], label: str) -> None:
-    """Begin the spans of new items, and end those of missing ones; an item that comes back counts as never removed."""
+    """Open spans for new items and close the spans of missing items; an item that returns counts as never removed."""
     for item in present:
         spans[item] = spans.get(item, label).partition("-")[0]
     for item in spans.keys() - set(present):
@@ -111,7 +111,7 @@ def version_spans(history: History, name: str) -> dict[str, str]:
 
 
 def _runs(numbers: list[int]) -> Iterator[list[int]]:
-    """Split rising numbers where one is missing."""
+    """Split ascending numbers into runs without gaps."""
     for _, run in groupby(enumerate(numbers), key=lambda each: each[1] - each[0]):
         yield [number for _, number in run]
 
@@ -122,13 +122,13 @@ def first_releases(history: History) -> dict[str, str]:
 
 
 def later_fields(history: History, name: str) -> dict[str, str]:
-    """Return the fields of a message that came after its first release or are gone, each with its span."""
+    """Return the fields of a message that were added after its first release or removed, each with its span."""
     first = first_releases(history)[name]
     return {path: span for span, paths in _by_span(history.fields[name]).items() for path in paths if span != first}
 
 
 def history_lines(history: History, name: str) -> Iterator[str]:
-    """Yield the history of a message for people: its versions, then the fields that came later or are gone."""
+    """Yield the history of a message as readable text: its versions, then the fields added later or removed."""
     yield name
     for versions, span in version_spans(history, name).items():
         yield f"  {'versions' if '-' in versions else 'version'} {versions}: {_phrase(span)}"

@@ -1,8 +1,8 @@
-"""Brings definitions into the tree: reads them at their source, writes them in canonical layout, records hashes.
+"""Imports definitions: reads them from their source, writes them in canonical layout, and records hashes.
 
 Owns ``<into>/kafka/<origin>/`` and ``<into>/SOURCE.toml``, and there only the files that a ``SOURCE.toml`` lists:
-a file somebody added by hand is never removed. Finding the definitions is ``release``'s, their layout ``canonical``'s,
-the error table ``error_table``'s.
+files added by hand are never removed. ``release`` finds the definitions, ``canonical`` owns their layout, and
+``error_table`` reads the error codes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _SURPLUS: Final = "text after the definition, ignored as by Kafka"
 
 @frozen
 class ImportReport:
-    """What an import did.
+    """The result of an import.
 
     Attributes: ``release`` (of everything now in ``SOURCE.toml``); ``counts`` (definitions found, by origin); ``kept``
-    (the origins that the release lacks, each with the release whose definitions stay, or None where there are none);
-    ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (how many error codes there are,
-    or None where the source has no error table and ``errors.json`` stays as it is); ``readings`` (what today's rules
-    refuse and older releases of Kafka accept, with the files that have it).
+    (the origins that the release lacks, each with the release whose definitions stay, or None without definitions);
+    ``added``, ``changed`` and ``removed`` (as ``origin/Name``, in order); ``errors`` (the number of error codes, or
+    None if the source has no error table and ``errors.json`` stays unchanged); ``readings`` (constructs that older
+    releases of Kafka accept and today's rules refuse, with the files that contain them).
     """
 
     release: str
@@ -55,7 +55,7 @@ class ImportReport:
 
 @frozen
 class _Plan:
-    """What is to be written: ``files`` (path below the target to text), the parts of ``SOURCE.toml``, error codes."""
+    """The pending writes: ``files`` (path below the target to text), the parts of ``SOURCE.toml``, error codes."""
 
     files: Mapping[str, str]
     origins: Mapping[str, Mapping[str, Any]]
@@ -64,11 +64,11 @@ class _Plan:
 
 
 def import_release(release: str, into: Path) -> ImportReport:
-    """Import what a Kafka release has, definitions and the error table, fetched through Maven.
+    """Import the definitions and the error table of a Kafka release, fetched through Maven.
 
-    What ``into`` holds of an origin that the release lacks stays, and ``SOURCE.toml`` goes on to record where it is
-    from. Raises ``SourceUnavailableError`` when something cannot be fetched, and ``SchemaError`` for a definition that
-    cannot be read; nothing is written then.
+    Existing definitions in ``into`` stay if the release lacks their origin, and ``SOURCE.toml`` keeps their source.
+    Raises ``SourceUnavailableError`` if a jar cannot be fetched, and ``SchemaError`` for an unreadable definition. In
+    these cases no file is written.
     """
     with TemporaryDirectory() as folder:
         plan = _plan(read_release(release, Path(folder)))
@@ -78,8 +78,8 @@ def import_release(release: str, into: Path) -> ImportReport:
 def import_path(path: Path, into: Path, origin: str | None = None) -> ImportReport:
     """Import the definitions at ``path``: a jar, a checkout, or a directory (then with its ``origin``).
 
-    Only the origins found there are touched, and the error table where the source is a jar of Kafka's clients. Raises
-    as `import_release` does.
+    Only the origins found there are changed, and the error table if the source is a jar of Kafka's clients. Raises the
+    errors of `import_release`.
     """
     return _apply(_plan(read_path(path, origin)), into)
 
@@ -101,7 +101,7 @@ def _plan(sources: list[OriginSource]) -> _Plan:
 
 
 def _definitions(source: OriginSource, readings: Mapping[str, list[str]]) -> dict[str, tuple[str, Definition]]:
-    """Return the definitions of an origin by message name, which names the file with us, each with its file there."""
+    """Return the definitions of an origin by message name, which is our file name, each with its source file."""
     found: dict[str, tuple[str, Definition]] = {}
     for file, text in source.texts.items():
         place = f"{source.origin}/{file}"
@@ -154,7 +154,7 @@ def _short_names(paths: list[str]) -> tuple[str, ...]:
 
 
 def _common_release(origins: Mapping[str, Mapping[str, Any]]) -> str:
-    """Name the release of the whole: that of the clients, otherwise the one that all origins share."""
+    """Return the release of the import: the clients' release, or else the release that all origins share."""
     if MAIN_ORIGIN in origins:
         return str(origins[MAIN_ORIGIN]["release"])
     releases = {facts["release"] for facts in origins.values()}
@@ -183,7 +183,7 @@ def _source_text(release: str, origins: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Make ``path`` hold ``text`` and return whether it was written; never leave half a file."""
+    """Atomically write ``text`` to ``path`` if it differs, and return whether it was written."""
     if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return False
     write_atomically(path, text)

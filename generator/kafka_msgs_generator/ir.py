@@ -1,7 +1,7 @@
-"""The second stage: a definition that is checked and resolved, ready to be written as code.
+"""The second stage: a checked and resolved definition, ready to be written as code.
 
-No text is left to parse here: types refer to structs of the same message, versions are ranges, defaults are Python
-values, attributes have their final names.
+All text is already parsed: types refer to structs of the same message, versions are ranges, defaults are Python values,
+and attributes have their final names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Default: TypeAlias = bool | int | float | str | bytes | UUID | tuple[()] | NewSt
 
 @frozen(kw_only=True)
 class Field:
-    """A field. ``flexible`` is None without an override; ``doc`` is empty when nothing documents the field."""
+    """A field. ``flexible`` is None without an override; ``doc`` is empty for an undocumented field."""
 
     name: str
     attribute: str
@@ -50,7 +50,7 @@ class Field:
 
     @property
     def can_be_none(self) -> bool:
-        """Whether None is a value of the field in some version, or what it starts as."""
+        """Whether None is a value of the field in some version, or its default."""
         return not self.nullable.empty or self.default is None
 
 
@@ -58,7 +58,7 @@ class Field:
 class Struct:
     """A nested struct. ``origin`` is the attribute path of the field that defines it, or None for a common struct.
 
-    ``versions`` are those in which it can exist; ``element`` is true for the element of an array.
+    ``versions`` are the versions in which it can exist; ``element`` is true for the element of an array.
     """
 
     name: str
@@ -89,20 +89,20 @@ class Message:
 
     @property
     def retired(self) -> bool:
-        """Whether no version of the message is left, so that no code is generated."""
+        """Whether the message has no remaining versions, so that no code is generated."""
         return self.versions.empty
 
 
 class Documentation(Protocol):
-    """Where the sentences in generated docstrings come from."""
+    """The source of the sentences in generated docstrings."""
 
     def message(self, name: str, versions: VersionRange) -> str | None:
-        """Return what the message is for; ``versions`` are those that it has."""
+        """Return the purpose of the message; ``versions`` are its versions."""
 
     def field(self, message_name: str, path: tuple[str, ...], struct: str, versions: VersionRange) -> str | None:
-        """Return what a field means. ``path`` is its JSON names from the message down; ``struct`` names its class.
+        """Return a field's description. ``path`` holds its JSON names from the message down; ``struct`` is its class.
 
-        The path of a common struct's field starts at the struct. ``versions`` are those of the message.
+        The path of a common struct's field starts at the struct. ``versions`` are the message's versions.
         """
 
 
@@ -115,4 +115,4 @@ class _Undocumented:
 
 
 UNDOCUMENTED: Final[Documentation] = _Undocumented()
-"""Documents nothing."""
+"""Documentation without any entries."""

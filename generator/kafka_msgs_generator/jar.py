@@ -1,7 +1,7 @@
-"""Bounded reading of jars: the entries of an archive that nobody vouches for, never unpacked to disk and never run.
+"""Bounded reading of untrusted jars, without unpacking them to disk or running their code.
 
-A jar with an entry that points outside of it (an absolute path, ``..``, a symbolic link), with too many entries, or
-with an entry that expands beyond a limit is refused.
+A jar is refused if an entry points outside of it (an absolute path, ``..``, a symbolic link), if it has too many
+entries, or if an entry expands beyond a limit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BROKEN: Final = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeErro
 
 
 class Jar:
-    """An open jar. Its names are those of regular entries."""
+    """An open jar. Its names cover regular entries only."""
 
     def __init__(self, name: str, archive: zipfile.ZipFile) -> None:
         self._name = name
@@ -50,7 +50,7 @@ class Jar:
         return iter(self._entries)
 
     def read(self, name: str) -> bytes:
-        """Return an entry; raise ``SourceUnavailableError`` when it expands beyond the limits."""
+        """Return an entry; raise ``SourceUnavailableError`` if it expands beyond the limits."""
         limit = min(MAX_ENTRY_BYTES, self._left)
         with self._archive.open(self._entries[name]) as entry:
             data = entry.read(limit + 1)
@@ -79,7 +79,7 @@ class Jar:
 
 @contextmanager
 def open_jar(path: Path) -> Iterator[Jar]:
-    """Open a jar; raise ``SourceUnavailableError`` when it cannot be read or is refused, also inside of the block."""
+    """Open a jar; raise ``SourceUnavailableError`` if it is unreadable or refused, including inside the block."""
     try:
         if path.stat().st_size > MAX_JAR_BYTES:
             raise SourceUnavailableError(reason=f"{path.name} is refused: it is larger than {MAX_JAR_BYTES >> 20} MiB")

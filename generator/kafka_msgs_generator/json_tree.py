@@ -1,12 +1,12 @@
-"""Reads the text of a definition into a tree that remembers where everything stood.
+"""Parses the text of a definition to a tree with source positions.
 
-Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value. What the
-keys mean is left to `kafka_msgs_generator.spec`.
+Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value.
+`kafka_msgs_generator.spec` interprets the keys.
 
-The lenient mode reads pages that people wrote by hand and others copied: all spaces of Unicode and characters of no
-width count as white space, a string may be wrapped over lines, ``#`` begins a comment, a comma may come before a
-closing bracket, quotes may be typographic, one text may hold several definitions, and a bare word such as ``TBD``
-stands for the value that the caller binds to it. A word without a binding stays an error, and so does an ellipsis.
+The lenient mode reads hand-written and copied pages: all Unicode spaces and zero-width characters count as white space,
+strings may span lines, ``#`` starts a comment, a comma may precede a closing bracket, quotes may be typographic, a text
+may contain several definitions, and a bare word such as ``TBD`` stands for the value that the caller binds to it. A
+word without a binding is still an error, and so is an ellipsis.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "n
 
 @frozen
 class Number:
-    """A JSON number, kept as written: what it means depends on the key."""
+    """A JSON number as written, because its meaning depends on the key."""
 
     text: str
 
 
 @frozen(eq=False)
 class Node:
-    """A JSON value and where it starts; ``line`` and ``column`` count from 1, the column in characters."""
+    """A JSON value and its start position; ``line`` and ``column`` count from 1, the column in characters."""
 
     value: Value
     line: int
@@ -69,14 +69,14 @@ class Node:
 
 @frozen(eq=False)
 class ObjectEntry:
-    """One entry of a JSON object: the key, with its place, and the value."""
+    """One entry of a JSON object: the key, with its position, and the value."""
 
     key: Node
     value: Node
 
 
 Value: TypeAlias = str | bool | Number | tuple[Node, ...] | dict[str, ObjectEntry] | None
-"""What a node can hold: text, truth, number, list, object or null."""
+"""The value of a node: a string, boolean, number, list, object or null."""
 
 
 def parse_definition(
@@ -99,7 +99,7 @@ def parse_definitions(
 ) -> list[Node]:
     """Return the trees of all definitions in a text: one, or with ``lenient`` one or more.
 
-    The rest is as with `parse_definition`.
+    The arguments and errors are the same as in `parse_definition`.
     """
     return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, lenient, bindings).definitions()
 
@@ -107,7 +107,7 @@ def parse_definitions(
 def parse_first(text: str, source: str | None = None) -> tuple[Node, tuple[int, int] | None]:
     """Return the tree of the first definition in a text, and the line and column of further text, if there is any.
 
-    Kafka's own generator ignores such text, and the definitions of its release 2.8 have some.
+    Kafka's own generator ignores such text, which occurs in the definitions of release 2.8.
     """
     return _Parser(text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), source, False, _NO_BINDINGS).first()
 
@@ -184,7 +184,7 @@ class _Parser:
         return tuple(items)
 
     def _next_item(self, opener: str, closer: str) -> bool:
-        """Skip what comes before an item; return False, past the closer, when there is none."""
+        """Skip to the next item; return False, past the closer, if no item follows."""
         self._skip()
         if opener == "," and self._take(closer):
             return False
@@ -229,7 +229,7 @@ class _Parser:
         return _WRAP.sub(" ", value.translate(_WITHOUT_INVISIBLE)) if self._lenient else value
 
     def _requoted(self) -> str:
-        """Return the string that begins with a typographic quote, and ends with one or a plain one, as JSON has it."""
+        """Return a string that starts with a typographic quote and ends with any quote, requoted as JSON."""
         match = _QUOTED.match(self._text, self._at)
         if match is None:
             self._fail("bad string: it has no closing quote")
@@ -258,7 +258,7 @@ class _Parser:
             self._fail("this comment has no end")
 
     def _shown(self) -> str:
-        """Name what is at the current place, for an error."""
+        """Describe the text at the current position, for an error."""
         char = self._text[self._at : self._at + 1]
         if not char:
             return "the end of the text"

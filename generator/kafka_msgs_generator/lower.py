@@ -1,7 +1,7 @@
-"""From the definition as written to the checked and resolved message.
+"""Converts a definition as written to the checked and resolved message.
 
-Owns what names refer to (rules V24 and V46-V56), the versions in which a struct can exist, and the order of structs:
-each comes after those it uses.
+Owns name resolution (rules V24 and V46-V56), the versions in which a struct can exist, and the order of structs: each
+struct comes after the structs that it uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SPEAKS_OF_VERSIONS: Final = re.compile(r"\bversions? \d")
 
 
 def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED) -> Message:
-    """Return the message that ``spec`` defines; raise ``SchemaError`` when its parts do not fit together.
+    """Return the message that ``spec`` defines; raise ``SchemaError`` if its parts contradict each other.
 
     A retired message keeps its name and key and loses its fields.
     """
@@ -49,7 +49,7 @@ def lower_message(spec: MessageSpec, documentation: Documentation = UNDOCUMENTED
 
 
 def _presence(versions: VersionRange, whole: VersionRange) -> str:
-    """A sentence on which versions of a struct have a field."""
+    """Return a sentence about the versions of a struct that have a field."""
     if versions.lowest == versions.highest:
         return f"In version {versions.lowest} only."
     if versions.highest == whole.highest:
@@ -67,7 +67,7 @@ def _walk(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
 
 @define
 class _Scope:
-    """The place of fields: in which struct, in which versions, and how they are reached."""
+    """The scope of fields: their struct, their versions, and their path."""
 
     struct: str
     versions: VersionRange
@@ -152,7 +152,9 @@ class _Lowering:
         )
 
     def _doc(self, spec: FieldSpec, names: tuple[str, ...], scope: _Scope) -> str:
-        """What the field means, and its versions where it has fewer than its struct and the text does not give any."""
+        """Return the field's description. It lists the versions if the field has fewer than its struct and the
+        text does not list any.
+        """
         text = self.documentation.field(self.spec.name, names, scope.struct, self.spec.versions) or spec.about
         versions = scope.versions.intersect(spec.versions)
         if not text or versions in (NONE, scope.versions) or _SPEAKS_OF_VERSIONS.search(text):

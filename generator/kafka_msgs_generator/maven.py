@@ -1,6 +1,6 @@
-"""Fetches jars through Maven, and finds out which of them do not exist.
+"""Fetches jars through Maven, and detects jars that do not exist.
 
-Owns the project files that Maven reads and the meaning of Maven's answers. The list of jars to fetch is `release`'s.
+Owns the project files for Maven and the interpretation of its output. `release` provides the list of jars to fetch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ABSENT: Final = re.compile(r"Could not find artifact|was not found in|\(absent\
 
 @define(kw_only=True, slots=False, repr=False)
 class SourceUnavailableError(KafkaMsgsError):
-    """Definitions that cannot be had: a missing artifact, tool, file or folder. Attribute: ``reason``."""
+    """Unavailable definitions: a missing artifact, tool, file or folder. Attribute: ``reason``."""
 
     reason: str
 
@@ -55,10 +55,10 @@ class SourceUnavailableError(KafkaMsgsError):
 
 
 def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
-    """Copy the existing ones of these jars into a folder, each alone and without its dependencies.
+    """Copy the existing jars among ``coordinates`` to a folder, without their dependencies.
 
     ``coordinates`` are ``group:artifact:version``; the file is called ``artifact-version.jar``. Raises
-    ``SourceUnavailableError`` when Maven is not installed, and when a jar cannot be fetched although it may exist.
+    ``SourceUnavailableError`` if Maven is not installed, or if a jar that may exist cannot be fetched.
     """
     answer = _copy(coordinates, into)
     if answer is None:
@@ -72,9 +72,9 @@ def fetch_existing_jars(coordinates: Sequence[str], into: Path) -> None:
 
 
 def _copy(coordinates: Sequence[str], into: Path) -> str | None:
-    """Run Maven over one module for each jar, so that it reports each failure; return its output when there is one.
+    """Run Maven with one module per jar, so that it reports each failure; return its output if any module failed.
 
-    ``-U`` makes Maven look again for a jar that did not exist at an earlier attempt.
+    ``-U`` makes Maven retry jars that did not exist at an earlier attempt.
     """
     with TemporaryDirectory() as folder:
         modules = [_module(Path(folder), number, jar) for number, jar in enumerate(coordinates)]

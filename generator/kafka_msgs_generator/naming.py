@@ -1,4 +1,4 @@
-"""Python names for Kafka's: attributes, modules, and the names that generated code keeps for itself."""
+"""Conversion of Kafka's names to Python names of attributes and modules, and the names reserved by generated code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESERVED_CLASS_NAMES: Final = frozenset(
     | {"CoordinatorKey", "CoordinatorValue", "DataMessage", "HeaderMessage", "MetadataRecord", "Request", "Response"}
     | {"API_KEYS", "MODULES", "ORIGINS", "RELEASE", "TYPE_CHECKING"}
 )
-"""Names that a generated module or package uses, so that no class of it can have them."""
+"""Names used by a generated module or package, which its classes cannot have."""
 
 _RESERVED_ATTRIBUTES: Final = frozenset(
     {"bool", "bytes", "float", "int", "memoryview", "str", "tuple"}  # stand in annotations and defaults
@@ -25,7 +25,7 @@ _WORD_START = re.compile(r"(?<=[^A-Z_])(?=[A-Z])")
 
 
 def snake_case(name: str) -> str:
-    """Put an underscore before each capital that does not follow another one, and lower all.
+    """Insert an underscore before each capital that does not follow another one, and convert to lower case.
 
     >>> snake_case("V3AndBelowTopics"), snake_case("KRaftVersion"), snake_case("groupId"), snake_case("FORTRAN")
     ('v3_and_below_topics', 'kraft_version', 'group_id', 'fortran')
@@ -34,7 +34,7 @@ def snake_case(name: str) -> str:
 
 
 def attribute_name(name: str) -> str:
-    """Return the attribute for a field's name; a name that Python or the classes need gets an underscore.
+    """Return the attribute name of a field. Names reserved by Python or the classes get an underscore.
 
     >>> attribute_name("TopicName"), attribute_name("From"), attribute_name("Read"), attribute_name("Type")
     ('topic_name', 'from_', 'read_', 'type')
@@ -44,7 +44,7 @@ def attribute_name(name: str) -> str:
 
 
 def module_name(name: str) -> str:
-    """Return the module for a message's name.
+    """Return the module name of a message.
 
     >>> module_name("OffsetFetchRequest"), module_name("Import")
     ('offset_fetch_request', 'import_')

@@ -1,16 +1,16 @@
-"""Reads the notation in which Kafka's documentation and many KIPs show a message.
+"""A reader for the message notation of Kafka's documentation and many KIPs.
 
-Owns that notation and nothing else: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, and below
-it one line for each name, parents before their parts. :func:`read_notation` returns definitions in normal form, the
-same that :mod:`kafka_msgs_generator.canonical` makes of JSON.
+Owns only that notation: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, followed by one line
+per name, parents before their children. :func:`read_notation` returns definitions in normal form, the form that
+:mod:`kafka_msgs_generator.canonical` produces from JSON.
 
-There are two spellings. In the older one an array is ``[topics]``. In that of Kafka 4.4 it is ``(topics)``, the parts
-of a struct stand in braces, and a question mark is before what may be null. Both are read. The order of the lines says
-what is part of what, so blank lines and indentation mean nothing: pages often lose them.
+It reads two spellings. The older one writes an array as ``[topics]``. Kafka 4.4 writes ``(topics)``, encloses the
+fields of a struct in braces, and marks nullable fields with a leading question mark. The order of the lines determines
+the nesting. Blank lines and indentation are ignored, because pages often lose them.
 
-The notation says less than a definition: no api key, no default, in the older spelling not which arrays may be null,
-and not that a version is flexible where nothing in it is compact. A tagged field with parts of its own is refused,
-because it may be an array or a struct.
+The notation contains less than a definition. It lacks the API key and defaults. The older spelling also lacks the
+nullability of arrays, and it cannot mark a version as flexible if the version has no compact type. A tagged field with
+children is refused, because it may be an array or a struct.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _TYPES: Final = {"BOOLEAN" if name == "bool" else name.upper(): name for name in
 
 @frozen
 class _Line:
-    """A line that is not blank: its number, from 1, and its text without the space around it."""
+    """A non-blank line: its number, from 1, and its text without surrounding space."""
 
     number: int
     text: str
 
 
 def read_notation(text: str, source: str | None = None) -> list[Definition]:
-    """Return the definition of each message that a text shows, at the one version that its title has.
+    """Return the definition of each message in a text, at the single version in its title.
 
-    Text before a title, and after the last line that belongs to one, is passed over. ``source`` names the text in
-    errors. Raises ``SchemaError`` with the line for a name that is not explained where it has to be, for a type that
-    Kafka does not have (a map is one), and for what the notation leaves open.
+    Text before a title, and after the last line of a message, is skipped. ``source`` names the text in errors. Raises
+    ``SchemaError`` with the line for a name without the required line, for a type that Kafka does not have (such as a
+    map), and for ambiguous notation.
     """
     lines = [_Line(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     titles = ((at, match) for at, line in enumerate(lines) if (match := _TITLE.fullmatch(line.text)))
@@ -61,7 +61,7 @@ def read_notation(text: str, source: str | None = None) -> list[Definition]:
 
 @define
 class _Message:
-    """Reads one message; ``at`` is the place of the last line read."""
+    """Reads one message; ``at`` is the index of the last line read."""
 
     lines: list[_Line]
     at: int
@@ -82,7 +82,7 @@ class _Message:
         }
 
     def _fields(self, parts: str, parent: str, depth: int) -> Iterator[Definition]:
-        """Read the fields that a line names; each is explained by the next line that is not read yet."""
+        """Read the fields named in a line; the next unread line describes each field."""
         if depth > _MAX_DEPTH:
             self._fail(f"nested deeper than {_MAX_DEPTH} levels")
         for part in _SPACE_IN_TAG.sub("", parts.lstrip("?").strip("{} ")).split():
@@ -124,7 +124,7 @@ class _Message:
         return _TYPES[kind[3]]
 
     def _struct(self, name: str, parent: str) -> str:
-        """Name a struct after its field, and after the field around it where the name is taken."""
+        """Name a struct after its field, and additionally after the enclosing field if the name is taken."""
         chosen = parent + name if name in self.structs else name
         self.structs.add(chosen)
         return chosen

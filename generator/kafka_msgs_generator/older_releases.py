@@ -1,7 +1,7 @@
-"""Definitions as older releases of Kafka wrote them, completed to the present form of the format.
+"""Completes definitions from older Kafka releases to the current format.
 
-Kafka's own generator has become stricter: up to release 2.8 it took a missing ``flexibleVersions`` for ``none``, and in
-3.5 ``taggedVersions`` for the missing ``versions`` of a field that defines a struct.
+Kafka's own generator has become stricter: up to release 2.8, a missing ``flexibleVersions`` meant ``none``, and in 3.5,
+``taggedVersions`` replaced the missing ``versions`` of a field that defines a struct.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["complete"]
 
 
 def complete(definition: Definition) -> Iterator[str]:
-    """Add the facts that older releases left out, and yield the reading of each gap."""
+    """Add the facts that older releases omitted, and yield a note about each addition."""
     if "flexibleVersions" not in definition and definition.get("validVersions") != "none":
         definition["flexibleVersions"] = "none"
         yield "no flexibleVersions, read as never flexible"

@@ -1,7 +1,7 @@
 """Writes generated files: only changes, each atomically, and removes files that are no longer generated.
 
-A directory's index lists the files that belong to the generator. Nothing else is ever removed, and a file that the
-generator did not write is never overwritten.
+A directory's index lists the files that belong to the generator. The generator never removes or overwrites any other
+file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kafka_msgs_generator.package_files import INDEX
 __all__ = ["Changes", "ForeignFileError", "apply", "plan", "summary"]
 
 _LONGEST: Final = 255
-"""What file systems allow of a file's name."""
+"""The longest file name that file systems allow."""
 _MARKS: Final = (MARK, C_MARK)
 
 
 class ForeignFileError(Exception):
-    """A file that is to be written exists and is not the generator's; ``path`` names it."""
+    """An output file already exists and does not belong to the generator; ``path`` is its path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,7 +36,7 @@ class ForeignFileError(Exception):
 
 @frozen
 class Changes:
-    """What separates a directory from what it should hold: paths below ``root`` to text, and paths to remove."""
+    """The changes that bring a directory up to date: paths below ``root`` with their text, and paths to remove."""
 
     root: Path
     written: Mapping[str, str]
@@ -47,7 +47,7 @@ class Changes:
 
 
 def plan(root: Path, files: Mapping[str, str]) -> Changes:
-    """Compare ``root`` with ``files``, path to text; raise `ForeignFileError` when one would overwrite another's."""
+    """Compare ``root`` with ``files``, path to text; raise `ForeignFileError` if one would overwrite a foreign file."""
     written = {path: text for path, text in sorted(files.items()) if _current(root / path) != text}
     for path in written:
         current = _current(root / path)
@@ -58,7 +58,7 @@ def plan(root: Path, files: Mapping[str, str]) -> Changes:
 
 
 def apply(changes: Changes) -> None:
-    """Make the directory what it should be. The index comes last: it lists what has been written."""
+    """Apply the changes to the directory. The index is written last, because it lists the written files."""
     for path, text in sorted(changes.written.items(), key=lambda item: item[0] == INDEX):
         write_atomically(changes.root / path, text)
     for path in changes.removed:
@@ -67,7 +67,7 @@ def apply(changes: Changes) -> None:
 
 
 def summary(changes: Changes) -> list[str]:
-    """List what would change, one line per file."""
+    """List the changes, one line per file."""
     lines = []
     for path, text in changes.written.items():
         current = _current(changes.root / path)
@@ -85,7 +85,7 @@ def _current(path: Path) -> str | None:
 
 
 def _owned(root: Path) -> set[str]:
-    """Read which files the last run wrote below ``root``; paths outside it are ignored."""
+    """Return the files that the last run wrote below ``root``; paths outside it are ignored."""
     text = _current(root / INDEX)
     if text is None or not text.startswith(MARK):
         return set()

@@ -1,6 +1,6 @@
 """The files of a generated package: a module for each message, the lazy package itself, and its index.
 
-Owns file names and contents, as text in memory; `kafka_msgs_generator.output` brings them to disk.
+Owns file names and contents, as text in memory; `kafka_msgs_generator.output` writes them to disk.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def message_package(
 ) -> dict[str, str]:
     """Return the files of a package, path to text.
 
-    ``doc`` is the package's docstring. ``release`` names the Kafka release that the definitions are from. ``draft`` is
-    the title of the draft they are from; a draft's messages are not found by key. ``history`` adds a module with the
-    releases of the messages.
+    ``doc`` is the package's docstring. ``release`` is the Kafka release of the definitions. ``draft`` is the title of
+    their draft, if any; draft messages cannot be looked up by key. ``history`` adds a module with the releases of the
+    messages.
     """
     living = sorted((item for item in compiled if not item.message.retired), key=lambda item: item.message.name)
     partners = _partners(living)
@@ -72,7 +72,7 @@ def _present(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def _partners(living: Iterable[Compiled]) -> dict[str, str]:
-    """Return the name of each request's response and of each coordinator key's value, where the package has it."""
+    """Map each request to its response and each coordinator key to its value, if the package contains that partner."""
     keyed = {(item.origin, item.message.kind, item.message.api_key): item.message.name for item in living}
     wanted = {name: (origin, PARTNERS[kind], key) for (origin, kind, key), name in keyed.items() if kind in PARTNERS}
     return {name: keyed[place] for name, place in wanted.items() if place in keyed}
@@ -142,7 +142,7 @@ def drafts_package(drafts: Mapping[str, tuple[str, Sequence[Compiled]]]) -> dict
 
 
 def api_keys_module(compiled: Iterable[Compiled]) -> str:
-    """Return the module that names the api keys of the requests among ``compiled``."""
+    """Return the module with the API keys of the requests in ``compiled``."""
     requests = [item.message for item in compiled if item.message.kind == "request" and not item.message.retired]
     keys = sorted((each.api_key or 0, snake_case(each.name.removesuffix("Request")).upper()) for each in requests)
     return render("api_keys.py.j2", mark=MARK, keys=[(name, key) for key, name in keys])

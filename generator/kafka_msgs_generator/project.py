@@ -1,6 +1,6 @@
-"""What ``generate`` produces: this project's own generated code, from ``message_defs`` and the codec's table of ops.
+"""The output of ``generate``: this project's generated code, from ``message_defs`` and the codec's table of ops.
 
-Owns which directory of definitions becomes which package. Everything else is shared with anybody's definitions.
+Owns the mapping of definition directories to packages. All other code is shared with user definitions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["project_changes"]
 
 
 def project_changes(definitions: Path, package: Path, progress: Progress | None = None) -> list[Changes]:
-    """Return how the package ``kafka_msgs`` differs from what ``message_defs`` gives, one item per directory.
+    """Return the differences between the package ``kafka_msgs`` and the output for ``message_defs``, per directory.
 
-    Raises `InvalidDefinitionsError` when definitions break rules.
+    Raises `InvalidDefinitionsError` if definitions break rules.
     """
     reading = CompileOptions(documentation=load_glossary(definitions / "glossary"))
     origins = sorted(path for path in (definitions / "kafka").iterdir() if path.is_dir())

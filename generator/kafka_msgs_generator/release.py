@@ -1,7 +1,7 @@
-"""Where definitions come from: a released Kafka's jars, one jar, a directory, or a source checkout.
+"""The sources of definitions: the jars of a Kafka release, one jar, a directory, or a source checkout.
 
-Owns the table of origins (which part of Kafka a definition belongs to, and which artifacts have carried it) and finding
-the definition files in each kind of place. It reads texts and hashes them; what becomes of them is ``importer``'s.
+Owns the table of origins (the parts of Kafka that definitions belong to, and the artifacts that have contained them)
+and the search for definition files in each kind of source. It reads and hashes texts; ``importer`` processes them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ GROUP: Final = "org.apache.kafka"
 """Maven group of Kafka's artifacts."""
 
 MAIN_ORIGIN: Final = "clients"
-"""The origin that every release has: requests, responses and headers. Its release is that of a whole import."""
+"""The origin that every release has: requests, responses and headers. Its release is the release of a full import."""
 
 
 @frozen
 class Carrier:
-    """An artifact that carries the definitions of an origin: all of them, or those whose names start with a prefix."""
+    """An artifact with the definitions of an origin: all of them, or only definitions whose names have a prefix."""
 
     artifact: str
     prefixes: tuple[str, ...] = ("",)
@@ -50,7 +50,7 @@ ORIGINS: Final[Mapping[str, tuple[Carrier, ...]]] = {
 }
 """Each origin (the name of Kafka's source module) and the artifacts that carry its definitions, the newest first.
 
-Before the two coordinators had modules of their own, their records were in Kafka's core.
+Before the two coordinators had separate modules, their records were in Kafka's core.
 """
 
 _UNKNOWN_RELEASE: Final = "unknown"
@@ -80,8 +80,8 @@ class OriginSource:
 def read_release(release: str, folder: Path) -> list[OriginSource]:
     """Fetch the jars of a Kafka release through Maven into ``folder`` and return the definitions of its origins.
 
-    An origin that the release lacks is not in the list. Raises ``SourceUnavailableError`` when something cannot be
-    fetched although it exists, and when the release does not exist at all.
+    An origin that the release lacks is not in the list. Raises ``SourceUnavailableError`` if an existing jar cannot be
+    fetched, or if the release does not exist.
     """
     if not _RELEASE.fullmatch(release):
         raise SourceUnavailableError(reason=f"{release!r} is not a release: expected a version such as 4.4.0")
@@ -95,7 +95,7 @@ def read_release(release: str, folder: Path) -> list[OriginSource]:
 
 
 def _read_fetched(release: str, origin: str, folder: Path) -> list[OriginSource]:
-    """Return the definitions of an origin from the newest artifact that carries them; none if the release has none."""
+    """Return the definitions of an origin from the newest artifact that contains them; none if the release has none."""
     for carrier in ORIGINS[origin]:
         jar = folder / f"{carrier.artifact}-{release}.jar"
         if jar.exists():
@@ -108,8 +108,8 @@ def _read_fetched(release: str, origin: str, folder: Path) -> list[OriginSource]
 def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
     """Return the definitions at ``path``: a jar, a checkout of Kafka's source, or a directory of jars or definitions.
 
-    ``origin`` is needed for a directory of definitions, and for a jar whose name is not that of a known artifact. Of a
-    directory of jars, such as a broker's ``libs``, the known artifacts are read. Raises ``SourceUnavailableError``.
+    ``origin`` is required for a directory of definitions, and for a jar that is not named after a known artifact. From
+    a directory of jars, such as a broker's ``libs``, only known artifacts are read. Raises ``SourceUnavailableError``.
     """
     if origin is not None and not _ORIGIN_NAME.fullmatch(origin):
         raise SourceUnavailableError(reason=f"{origin!r} cannot name an origin: lower-case letters, digits and dashes")
@@ -130,7 +130,7 @@ def read_path(path: Path, origin: str | None = None) -> list[OriginSource]:
 
 
 def _origins_of_jar(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the origins whose definitions an artifact of Kafka may carry, each with the prefixes of their names."""
+    """Return the origins whose definitions a Kafka artifact may contain, each with the prefixes of their names."""
     match = _JAR_NAME.fullmatch(path.name)
     carriers = ((origin, carrier) for origin, carriers in ORIGINS.items() for carrier in carriers)
     artifact = match and (_CORE if match["scala"] and match["artifact"] == "kafka" else match["artifact"])

@@ -1,8 +1,8 @@
-"""The rules of a message definition, by number, and what this compiler does where Kafka's own is silent or unclear.
+"""The numbered rules of message definitions, and this compiler's behaviour if Kafka's rules are missing or unclear.
 
-Every rejection carries one of these numbers. V1-V70 are the rules of Kafka's message format; K, H, X and N are for
-what later releases or this project added. The table is data for error texts' readers, the documentation and the
-tests; each check is in the module that builds what it checks.
+Every rejection has one of these numbers. V1-V70 are the rules of Kafka's message format; K, H, X and N are additions by
+later releases or this project. The table is data for readers of error texts, the documentation and the tests; each
+check is in the module that builds the checked object.
 """
 
 from __future__ import annotations

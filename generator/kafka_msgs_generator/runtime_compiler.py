@@ -1,8 +1,9 @@
-"""Compiles a definition at run time: from its text to a working class, with no files written.
+"""Compiles a definition at run time: from its text to a working class, without writing files.
 
-The class comes from the same text that the command would write. As long as the class lives, its module is registered
-like an imported one and its text with ``linecache``, so that ``inspect``, a traceback or a debugger shows it, and
-values can be pickled. Nothing registered keeps the class alive: a service may compile as many definitions as it likes.
+The class comes from the same text that the command would write. As long as the class is alive, its module is
+registered like an imported one, and its text with ``linecache``. So ``inspect``, tracebacks and debuggers show the
+text, and values can be pickled. The registrations do not keep the class alive, so a service may compile any number of
+definitions.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def compile_schema(
     """Return the message class that a definition describes.
 
     ``text_or_path`` is the definition's text, or a file's path: a ``Path``, or one line without braces that ends in a
-    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) read pages that people wrote by
-    hand, as the command's options do. The module of the class exists only in this process, so no other process can
-    unpickle its values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message,
-    ``OSError`` for a file that cannot be read, and ``MissingExtraError`` without Jinja2.
+    suffix such as ``.json``. ``lenient`` and ``bindings`` (placeholder word to value) accept hand-written pages, like
+    the command's options. The module of the class exists only in this process, so other processes cannot unpickle its
+    values. Raises ``SchemaError`` for a definition that breaks a rule or describes a retired message, ``OSError`` for
+    an unreadable file, and ``MissingExtraError`` without Jinja2.
     """
     reading, path = _reading(lenient, bindings), _path(text_or_path)
     if path is None:
@@ -62,9 +63,9 @@ def compile_schemas(
 ) -> list[type[MessageStruct]]:
     """Return the message classes of all definitions in a text, a file or a directory.
 
-    A file has one, or with ``lenient`` one or more. A directory, always a ``Path``, is read with all below it, also one
-    that the command ``import`` wrote. Retired messages are left out, unless all are retired. The arguments and errors
-    are those of ``compile_schema``.
+    A file contains one definition, or with ``lenient`` one or more. A directory, always a ``Path``, is read recursively
+    and may be the output of the command ``import``. Retired messages are omitted unless all are retired. Takes the same
+    arguments and raises the same errors as ``compile_schema``.
     """
     reading, path = _reading(lenient, bindings), _path(text_or_path)
     if path is None:
@@ -94,7 +95,7 @@ def _in_force(compiled: list[Compiled]) -> list[type[MessageStruct]]:
 
 
 class _Module(ModuleType):
-    """What ``sys.modules`` has for a compiled definition: its classes, as long as something else keeps them."""
+    """The module of a compiled definition in ``sys.modules``, with weak references to its classes."""
 
     def __init__(self, name: str, file: str, classes: Mapping[str, type[Struct]]) -> None:
         super().__init__(name)
@@ -128,7 +129,7 @@ def _execute(compiled: Compiled) -> type[MessageStruct]:
 
 
 def _forget(name: str) -> None:
-    """Remove what was registered for a module: itself, its text, and the texts of methods that attrs made for it."""
+    """Remove the registrations of a module: the module, its text, and the texts of its attrs methods."""
     sys.modules.pop(name, None)
     for file in list(linecache.cache):
         if file == f"<kafka-msgs {name}>" or (file.startswith("<attrs") and f" {name}." in file):

@@ -1,7 +1,6 @@
 """Lays out Python source within a width: calls, dictionaries and docstrings.
 
-Generated modules are never run through a formatter; what these functions return is already in the shape one would
-give it.
+Generated modules are never run through a formatter; these functions already return formatted source.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["WIDTH", "call", "dictionary", "docstring", "literal", "quoted", "sequence"]
 
 WIDTH: Final = 120
-"""The columns that a line of generated code may have."""
+"""The maximum line length of generated code."""
 
 _STEP = "    "
 

@@ -1,8 +1,7 @@
-"""One object of a definition, its values read as the kind that each key asks for.
+"""One object of a definition, with values read as the kind that each key requires.
 
-Owns the coercions that Kafka's definitions rely on (a number where text belongs, "true" for true, a single item for a
-list of one, null for an absent key) and the wording of places in errors. Which keys exist is defined by
-`kafka_msgs_generator.spec`.
+Owns the coercions that Kafka's definitions rely on (a number instead of text, "true" for true, a single item for a list
+of one, null for an absent key) and the wording of locations in errors. `kafka_msgs_generator.spec` defines the keys.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": Fal
 
 @frozen(eq=False)
 class SourceObject:
-    """An object of a definition and its place.
+    """An object of a definition and its location.
 
-    ``path`` is the dotted way to it, such as ``OffsetFetchRequest.Groups.Topics``. Every accessor returns None for a
+    ``path`` is its dotted path, such as ``OffsetFetchRequest.Groups.Topics``. Every accessor returns None for a
     key that is absent or null, and raises ``SchemaError`` for a value of the wrong kind.
     """
 
@@ -40,7 +39,7 @@ class SourceObject:
 
     @classmethod
     def of(cls, node: Node, source: str | None, parent: str, keys: Collection[str]) -> SourceObject:
-        """Open ``node`` as an object that may have ``keys``; ``parent`` is the path of what contains it."""
+        """Open ``node`` as an object that may have ``keys``; ``parent`` is the path of the enclosing object."""
         if not isinstance(node.value, dict):
             raise SchemaError(
                 f"expected an object, found {_shown(node)}",
@@ -82,7 +81,7 @@ class SourceObject:
         return plain
 
     def required_text(self, key: str) -> str:
-        """Return text that must be there (rule V4)."""
+        """Return required text (rule V4)."""
         text = self.text(key)
         if text is None:
             raise self.error("V4", f"missing required key {key!r}", key)
@@ -98,7 +97,7 @@ class SourceObject:
         return text is not None and _FLAGS[text]
 
     def integer(self, key: str) -> int | None:
-        """Return a whole number that fits 16 bits."""
+        """Return an integer that fits into 16 bits."""
         text = self.text(key)
         if text is None:
             return None

@@ -1,7 +1,7 @@
 """The first stage: a definition as its author wrote it, each value read as its key requires.
 
-Owns the keys of the format and the checks that need one object alone (V1-V16, V67, V68, K1, H1, X1). Relations
-between fields are left to `kafka_msgs_generator.checks`; what names refer to, to `kafka_msgs_generator.lower`.
+Owns the keys of the format and the checks that need only one object (V1-V16, V67, V68, K1, H1, X1).
+`kafka_msgs_generator.checks` checks relations between fields, and `kafka_msgs_generator.lower` resolves names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka_msgs_generator.source_object import SourceObject
 __all__ = ["KEYED_KINDS", "KINDS", "FieldSpec", "MessageSpec", "StructSpec", "read_message"]
 
 KEYED_KINDS: Final = ("request", "response", "metadata", "coordinator-key", "coordinator-value")
-"""The kinds of message that travel by their key (``apiKey``)."""
+"""The kinds of message that are identified by a key (``apiKey``)."""
 
 KINDS: Final = (*KEYED_KINDS, "header", "data")
 """Every kind of message."""
@@ -96,12 +96,12 @@ class MessageSpec:
 
     @property
     def retired(self) -> bool:
-        """Whether the definition only reserves its key: no version of the message is left."""
+        """Whether the definition only reserves its key, without any remaining version of the message."""
         return self.versions.empty
 
 
 def read_message(root: Node, source: str | None = None) -> MessageSpec:
-    """Return the definition that ``root`` holds; raise ``SchemaError`` when a value is not what its key asks for."""
+    """Return the definition in ``root``; raise ``SchemaError`` if a value does not fit its key."""
     site = SourceObject.of(root, source, "", _MESSAGE_KEYS)
     kind = site.choice("type", KINDS)
     if kind is None:
@@ -238,7 +238,7 @@ def _read_type(site: SourceObject) -> FieldType:
 
 
 def _about(site: SourceObject) -> str:
-    """The text of the definition's author, in one line without control characters."""
+    """Return the author's ``about`` text in one line, without control characters."""
     return " ".join("".join(char if char.isprintable() else " " for char in site.text("about") or "").split())
 
 
@@ -248,7 +248,7 @@ def _entity(site: SourceObject) -> str | None:
 
 
 def _header_versions(site: SourceObject, kind: str) -> tuple[tuple[VersionRange, int], ...]:
-    """Read the map from version ranges to header versions that newer definitions state."""
+    """Read the map from version ranges to header versions in newer definitions."""
     node = site.value("headerVersions")
     if node is None:
         return ()

@@ -1,4 +1,4 @@
-"""The one place that knows Jinja2: it renders this package's templates."""
+"""Rendering of this package's templates. Only this module uses Jinja2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["render"]
 
 
 def render(template: str, **values: object) -> str:
-    """Return the text of ``template``; raise ``MissingExtraError`` when Jinja2 is not installed."""
+    """Return the text of ``template``; raise ``MissingExtraError`` if Jinja2 is not installed."""
     return _environment().get_template(template).render(values)
 
 

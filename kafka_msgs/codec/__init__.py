@@ -1,8 +1,8 @@
 """Encoding and decoding of any generated message class, at any of its versions.
 
-``codec_for`` returns the ``Codec`` of a class and version. It is made at first use and then kept. The import of this
-package is cheap: the implementation is loaded with the first codec. The rules are those of Kafka's message definitions,
-of KIP-482 (flexible versions and tagged fields), and of the protocol guide, section "Protocol Primitive Types".
+``codec_for`` returns the ``Codec`` of a class and version. It is built on first use and then cached. Importing this
+package is cheap: the first codec loads the implementation. The encoding follows Kafka's message definitions, KIP-482
+(flexible versions and tagged fields), and the protocol guide, section "Protocol Primitive Types".
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ M = TypeVar("M", bound=MessageStruct)
 def codec_for(cls: type[M], version: int, options: CodecOptions = DEFAULT_OPTIONS) -> Codec[M]:
     """Return the codec of a message class at a version; raises ``UnsupportedVersionError``.
 
-    The first call for a class and version makes it: with the C core in a tenth of a millisecond per struct, without it
-    in one or two. Later calls are a dictionary look-up. The class keeps its codecs, so they live as long as the class.
+    The first call for a class and version builds the codec, which takes about 0.1 ms per struct with the C core, and 1
+    to 2 ms without it. Later calls are a dictionary lookup. The class holds its codecs, so they live as long as it.
     """
     if version.__class__ is not int:  # True and 2.0 would find the codecs of 1 and 2
         return _make(cls, version, options)
@@ -45,6 +45,6 @@ def _make(cls: type[M], version: int, options: CodecOptions) -> Codec[M]:
 
     plan = compile_plan(cls, version)
     key = plan.version if options is DEFAULT_OPTIONS else (plan.version, options)
-    # Two threads may both make a codec. Both codecs are equal, and setdefault picks one.
+    # Two threads may build the same codec. The codecs are equal, and setdefault picks one.
     codec: Codec[M] = cls._codecs.setdefault(key, Codec(plan, options))
     return codec

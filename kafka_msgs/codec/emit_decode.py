@@ -9,8 +9,8 @@ Three rules make the function fast and still exact:
 * Objects are filled in as instances of a plain twin class and then become the frozen class by assignment to
   ``__class__``, which costs a fraction of ``__init__``.
 
-The function only raises ``MalformedError`` or an exception of Python itself. A traced form of it then reads the same
-input and returns the location where it stops. ``reference`` finds the exact error there.
+The function only raises ``MalformedError`` or a built-in Python exception. A traced variant then reads the same input
+and returns the location where it stops. ``reference`` finds the exact error there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INLINE_LEVELS = 8
 """Structs that are nested deeper than this become separate functions (CPython allows 20 nested blocks)."""
 
 _TABLED = FIXED.keys() - {Op.UUID}
-"""Types of elements that one ``unpack_from`` converts to Python values."""
+"""Element types that a single ``unpack_from`` converts to Python values."""
 
 _SHORT = 33
 """Arrays of fewer than this many fixed-size elements are read by a function from a table."""
@@ -75,7 +75,7 @@ def unpackers(code: str, compact: bool) -> tuple[Any, ...]:
 
 
 def build(source: Source, plan: StructPlan, values: dict[str, str]) -> str:
-    """Emit the making of one object from the expressions of its fields; return its variable."""
+    """Emit the construction of one object from the expressions of its fields; return its variable."""
     result = source.name("o")
     source.line(f"{result} = {source.constant(f'_{plan.cls.__name__}', mutable_twin(plan.cls))}()")
     absent = {absent.attribute: literal(source, absent.attribute, absent.default) for absent in plan.absent}
@@ -248,7 +248,7 @@ class _Emitter:
                 self.source.line("raise MalformedError")
 
     def checks_itself(self, value: WireValue) -> bool:
-        """Whether the table of ``fixed_array``, which has no entry for null, makes the check of the length."""
+        """Return whether the table of ``fixed_array``, which has no entry for null, also checks the length."""
         return value.op is Op.ARRAY and value.compact and value.item.op in _TABLED
 
     def nullable_struct(self, value: WireValue, stem: str) -> str:
@@ -265,7 +265,7 @@ class _Emitter:
         return result
 
     def content(self, value: WireValue, length: str, result: str) -> None:
-        """Emit what follows a length that is neither null nor negative."""
+        """Emit the code after a length that is neither null nor negative."""
         if value.op is Op.ARRAY:
             self.array(value, length, result)
             return

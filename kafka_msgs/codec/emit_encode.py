@@ -5,8 +5,8 @@
 * A struct that has only fixed-size values and arrays of such values is packed in one call, by a function for the
   lengths of its arrays. A small table keeps these functions: most elements of a large message share a few shapes.
 
-For a value that does not fit, the function only raises ``MalformedError`` or an exception of Python itself.
-``reference`` then finds the exact error.
+For a value that does not fit, the function only raises ``MalformedError`` or a built-in Python exception. ``reference``
+then finds the exact error.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class _Emitter:
             self.source.line("raise MalformedError")
 
     def differs(self, field: Step | AbsentField, item: str) -> str:
-        """The test of whether a field's value, in a variable, is not the default, as ``value_checks.differs`` defines
-        it.
+        """Return the test whether a variable with a field's value differs from the default, as defined by
+        ``value_checks.differs_from_default``.
         """
         default = field.default
         if default is None:
@@ -260,7 +260,7 @@ class _Emitter:
     # Structs of fixed-size values and arrays of them
 
     def shaped(self, plan: StructPlan, item: str) -> None:
-        """Pack the whole struct at once, by a function made for the lengths of its arrays."""
+        """Pack the complete struct at once, with a function built for the lengths of its arrays."""
         arrays = {
             step: (self.source.name(step.attribute), self.source.name("n")) for step in plan.steps if _array(step)
         }
@@ -342,7 +342,7 @@ class _Emitter:
 
 
 def _array(step: Step) -> bool:
-    """Whether a field is an array that ``pack`` can take as arguments."""
+    """Return whether a field is an array that ``pack`` accepts as arguments."""
     value = step.value
     return (
         value.op is Op.ARRAY
@@ -353,13 +353,13 @@ def _array(step: Step) -> bool:
 
 
 def _shapely(plan: StructPlan) -> bool:
-    """Whether a struct can be packed whole: fixed-size values and at least one array of them, nothing tagged."""
+    """Return whether a struct can be packed at once: fixed-size values, at least one array of them, and no tags."""
     plain = [step.value.op in FIXED and step.value.op not in (Op.BOOL, Op.UUID) for step in plan.steps]
     arrays = [_array(step) for step in plan.steps]
     return any(arrays) and all(map(max, plain, arrays)) and not plan.tagged
 
 
-# What the generated text calls
+# Functions called by the generated code
 
 
 def shape(code: str, count: int) -> Callable[..., bytes]:

@@ -1,14 +1,14 @@
-"""Errors are explained after the fact.
+"""Explanation of errors after an executor failed.
 
-A fast executor only detects that something is wrong, and where. Then the reference interpreter resumes at that location
-and raises the exact error. So all executors raise the same errors, and error reporting does not slow them down: valid
-input costs nothing extra, and refused input a constant. Without a location, or without an error at it, the reference
-processes the whole input. If it finds no error either, one of the two has a bug. That is an ``InternalError``.
-The reference is imported at the first error: most programs meet none.
+A fast executor only detects a fault and its location. The reference interpreter then resumes at that location and
+raises the exact error. So all executors raise the same errors, and error reporting does not slow them down: valid input
+has no extra cost, and refused input a constant one. Without a location, or without an error at it, the reference
+processes the complete input. If it finds no error either, one of the two has a bug, which is an ``InternalError``. The
+reference is imported at the first error, because most programs never need it.
 
-This module owns ``CodecFunctions``, the functions that an executor makes of a plan. ``with_explained_errors`` adds the
-errors to the functions of an executor in Python. The C core calls ``encode_failure``, ``decode_failure`` and
-``trailing_data`` itself.
+This module owns ``CodecFunctions``, the functions that an executor builds from a plan. ``with_explained_errors`` adds
+the errors to the functions of a Python executor. The C core calls ``encode_failure``, ``decode_failure`` and
+``trailing_data`` directly.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ class CodecFunctions(NamedTuple):
 
 
 class PartFunctions(NamedTuple):
-    """The functions of a part of a plan. ``field_access`` describes them."""
+    """The functions of a partial plan. ``field_access`` describes them."""
 
     read: Callable[..., tuple[Any, int]]
     patch: Callable[[Buffer, int, tuple[Edit, ...]], bytes]
 
 
 Edit: TypeAlias = Callable[[Any], Any]
-"""Gets the value of a field, and returns the value to write. The same object means: no change."""
+"""Takes the value of a field, and returns the value to write. Returning the same object means no change."""
 
 Executor = Callable[[Plan, CodecOptions], CodecFunctions]
-"""An executor makes the functions of one plan."""
+"""An executor builds the functions of one plan."""
 
 
 Locator: TypeAlias = Callable[[bytes, int], tuple[Any, ...] | None]
-"""Gets refused data and its offset, and returns the fields of the reference's ``FaultLocation``, or None."""
+"""Takes refused data and its offset, and returns the fields of the reference's ``FaultLocation``, or None."""
 
 
 def encode_failure(
@@ -132,11 +132,11 @@ def trailing_data(plan: Plan, end: int, size: int) -> TrailingDataError:
 
 
 _OF_EXECUTORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
-"""The exceptions of an executor itself. Others come from outside, such as the exception of a signal handler."""
+"""The exceptions that an executor raises. All other exceptions come from outside, such as from a signal handler."""
 
 
 def _forget_frames(failure: Exception) -> None:
-    """Release the frames of a failure. They would keep alive every object that was made before the failure."""
+    """Release the frames of a failure. They would keep every object alive that was created before the failure."""
     failure.__traceback__ = failure.__context__ = None
 
 

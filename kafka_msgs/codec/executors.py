@@ -1,4 +1,4 @@
-"""The executors by name. An executor makes the functions of a plan. Each is imported when it is first used."""
+"""The executors by name. An executor builds the functions of a plan. Executors are imported on first use."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _native(plan: Plan, options: CodecOptions) -> CodecFunctions:
 
 
 def part_functions(plan: Plan, options: CodecOptions, executor: str | None = None) -> PartFunctions:
-    """Return the functions of a part of a plan, by default those of the backend in use."""
+    """Return the functions of a partial plan, by default for the backend in use."""
     functions: PartFunctions = backend_module("kafka_msgs.codec", executor or backend()).part_functions(plan, options)
     return functions
 
 
 EXECUTORS: Final[dict[str, Executor]] = {"python": _python, "reference": _reference}
-"""Every executor that can run here, by the name that ``backend`` returns."""
+"""The available executors, by the names that ``backend`` returns."""
 
 if "c" in BACKENDS:
     EXECUTORS["c"] = _native

@@ -1,8 +1,9 @@
-"""Parts of messages: ``Peek`` reads chosen fields, ``Patch`` changes them, and neither decodes the rest.
+"""Access to selected fields: ``Peek`` reads fields and ``Patch`` changes them, without decoding the whole message.
 
-This is what a proxy needs. The rest is passed over where it is in the way, and not read at all behind the last chosen
-field. It is written back as it came, byte for byte: unknown tagged fields, lengths that are longer than necessary, text
-that is not UTF-8. Both are made for a message and a version, and used for any number of payloads, from any thread.
+Proxies need this. Fields between the selected ones are skipped, and fields after the last selected one are not read.
+``Patch`` writes unselected fields back byte for byte, including unknown tagged fields, lengths that are longer than
+necessary, and text that is not UTF-8. An instance serves one message and version, and accepts any number of payloads
+from any thread.
 
 Paths name fields as errors do: ``brokers[].host`` is the host of each broker, ``brokers[]`` each broker, and
 ``brokers`` the whole array.
@@ -29,11 +30,11 @@ M = TypeVar("M", bound=MessageStruct)
 class Peek(Generic[M]):
     """Reads chosen fields of a message: ``Peek(ProduceRequest, 9, "transactional_id", "topic_data[].name")``.
 
-    ``peek(data, offset=0)`` returns a message in which all other fields have their defaults. What follows the last
-    chosen field is not checked. It raises ``DecodeError``, and ``ValueError`` for an offset outside the data.
+    ``peek(data, offset=0)`` returns a message in which all other fields have their defaults. Bytes after the last
+    chosen field are not checked. It raises ``DecodeError``, and ``ValueError`` for an offset outside the data.
 
-    Making one raises ``UnsupportedVersionError``, ``UnknownColumnError`` for a path that no version of the message has,
-    and ``OptionError`` for paths that overlap. A field that only other versions have is left out.
+    The constructor raises ``UnsupportedVersionError``, ``UnknownColumnError`` for a path that no version of the message
+    has, and ``OptionError`` for overlapping paths. It ignores fields that only other versions have.
     """
 
     __slots__ = ("_read", "plan")
@@ -53,14 +54,14 @@ class Patch:
     """Changes chosen fields of a message: ``Patch(MetadataResponse, 12, {"brokers[].host": local})``.
 
     ``edits`` maps paths to functions from value to value. A path may end at a struct or at an array. The empty path is
-    the whole message, which is then decoded. A tagged field is edited where the bytes have it. It stays in them, also
-    with its default.
+    the whole message, which is then decoded. A tagged field is edited only if the bytes contain it. It stays in them
+    even with its default value.
 
-    ``patch(data, offset=0)`` returns the data with the changes. It is the same object if each function returned the
-    object that it got. What follows the last chosen field is not checked. Raises ``DecodeError``, ``EncodeError`` for a
-    value that does not fit its field, what a function raises, and ``ValueError`` for an offset outside the data.
+    ``patch(data, offset=0)`` returns the changed data, or the same object if each function returned its argument
+    unchanged. Bytes after the last chosen field are not checked. Raises ``DecodeError``, ``EncodeError`` for a value
+    that does not fit its field, ``ValueError`` for an offset outside the data, and any error of the functions.
 
-    Making one raises the same as making a ``Peek``.
+    The constructor raises the same errors as ``Peek``.
     """
 
     __slots__ = ("_edits", "_patch", "plan")
@@ -79,7 +80,7 @@ class Patch:
 
 
 def _part(cls: type[Any], version: int, paths: tuple[str, ...], options: CodecOptions) -> tuple[Plan, PartFunctions]:
-    """Return a part of a plan with its functions, made at its first use. The class keeps it, as it keeps its codecs."""
+    """Return a partial plan with its functions, built on first use. The class caches it like its codecs."""
     found: tuple[Plan, PartFunctions] | None = None
     if type(version) is int:  # True and 2.0 would find the parts of 1 and 2
         found = cls._codecs.get((version, options, paths))

@@ -2,11 +2,11 @@
 
 Keys are Kafka's field names with a small first letter; uuids are 22 characters of URL-safe base64, bytes are base64.
 Positional fields are always present. Tagged fields are present only if they differ from their default. Fields that the
-version does not have are left out. Unknown tagged fields do not have a JSON form. Both directions follow the plan of
+version does not have are omitted. Unknown tagged fields do not have a JSON form. Reading and writing follow the plan of
 the version.
 
-Kafka's converters leave the content of records fields out. Here it is base64 by default, so that nothing is lost; the
-``records`` argument chooses Kafka's forms instead.
+Kafka's converters omit the content of records fields. This module writes it as base64 by default, without loss; the
+``records`` argument selects Kafka's forms instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kafka_msgs.schema import MessageStruct
 __all__ = ["RecordsForm", "from_json", "to_json"]
 
 RecordsForm = Literal["base64", "empty", "size"]
-"""How records are shown: their bytes, an empty string (Kafka's converters), or only ``<field>SizeInBytes``."""
+"""The representation of records: their bytes, an empty string (Kafka's converters), or only ``<field>SizeInBytes``."""
 
 _RECORDS_FORMS: Final[tuple[RecordsForm, ...]] = get_args(RecordsForm)
 M = TypeVar("M", bound=MessageStruct)
@@ -55,9 +55,9 @@ def to_json(message: MessageStruct, version: int, records: RecordsForm = "base64
 
 
 def from_json(cls: type[M], obj: Any, version: int, *, partial: bool = False) -> M:
-    """Return the message of a JSON form; keys that are not fields are ignored, as Kafka does.
+    """Return the message from its JSON form. As in Kafka, keys that are not fields are ignored.
 
-    ``partial`` is for forms that people write: missing fields have their defaults, and keys that are not fields of the
+    ``partial`` is for hand-written forms: missing fields get their defaults, and keys that are not fields of the
     version are refused. Raises ``UnsupportedVersionError``, and ``JsonFormError`` for a missing field, a refused key,
     or a value of the wrong type.
     """
@@ -178,4 +178,4 @@ _WRITERS: Final[dict[Kind, Callable[[Any], Any]]] = {
     Kind.UUID: lambda item: base64.urlsafe_b64encode(item.bytes).rstrip(b"=").decode(),
     Kind.BINARY: lambda item: base64.b64encode(bytes(item)).decode(),
 }
-"""How to write the kinds whose values JSON does not have as they are."""
+"""The writers for kinds whose values JSON cannot represent directly."""

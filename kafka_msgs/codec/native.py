@@ -35,7 +35,7 @@ def functions(plan: Plan, options: CodecOptions) -> CodecFunctions:
 
 
 def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
-    """Return the functions of a part of a plan."""
+    """Return the functions of a partial plan."""
     core = _core(plan, options, partial(edit_failure, plan, options))
     return PartFunctions(core.read, core.patch)
 
@@ -56,7 +56,7 @@ def _core(plan: Plan, options: CodecOptions, refused: Callable[..., Exception]) 
 
 
 class _Lowering:
-    """Numbers the structs of a plan, each before those that it contains, and describes them."""
+    """Numbers the structs of a plan, each before its nested structs, and describes them."""
 
     def __init__(self) -> None:
         self.numbers: dict[StructPlan, int] = {}
@@ -101,7 +101,7 @@ class _Lowering:
 
 
 def _innermost_first(plan: StructPlan, seen: set[StructPlan]) -> Iterator[StructPlan]:
-    """Yield a struct behind all that it contains, each once."""
+    """Yield a struct after all its nested structs, each once."""
     seen.add(plan)
     fields: tuple[Step | AbsentField, ...] = (*plan.steps, *plan.tagged, *plan.absent)
     for each in fields:

@@ -10,7 +10,7 @@ from kafka_msgs.primitive_types import Op
 __all__ = ["FIXED", "MAX_LENGTH", "MAX_STRING", "MAX_TAG", "MAX_TAGS", "SKIP", "LengthFlag", "Op"]
 
 MAX_STRING: Final = 32767
-"""The longest string in bytes of UTF-8. It is Kafka's limit, also for lengths that could hold more."""
+"""The longest string in bytes of UTF-8. It is Kafka's limit, even for length types that allow more."""
 
 MAX_LENGTH: Final = 0x7FFFFFFF
 """The longest bytes field and the longest array."""
@@ -19,11 +19,11 @@ MAX_TAG: Final = 0x7FFFFFFF
 """The highest tag number."""
 
 MAX_TAGS: Final = 10_000
-"""The most tagged fields that one section may have (Kafka's limit, since 4.4.0)."""
+"""The maximum number of tagged fields in one section (Kafka's limit, since 4.4.0)."""
 
 
 class LengthFlag(IntEnum):
-    """How a value is written: with a compact length, or with a null. Also whether it is decoded as a view, or not."""
+    """Flags of a value: whether its length is compact, whether it is nullable, and whether it is decoded as a view."""
 
     COMPACT = 1
     NULLABLE = 2
@@ -32,7 +32,7 @@ class LengthFlag(IntEnum):
 
 
 SKIP: Final = len(Op)
-"""A number that is not an op. In the programs of columns it means bytes to skip."""
+"""A number that is not an op. In column programs it means bytes to skip."""
 
 FIXED: Final = {op: (op.code, op.size) for op in Op if op.size}
-"""Code for ``struct`` (after ``>``) and size in bytes of the values whose size never varies."""
+"""The ``struct`` code (after ``>``) and the size in bytes of fixed-size values."""

@@ -21,12 +21,12 @@ def buffer_bytes(buffer: Buffer) -> bytes:
 
 @frozen(kw_only=True)
 class DecodeBudget:
-    """How much one decode call may create. Above the budget ``BudgetExceededError`` is raised.
+    """The limits of one decode call. Exceeding the budget raises ``BudgetExceededError``.
 
     ``elements`` counts array elements and unknown tagged fields. ``bytes`` counts the content of strings, bytes,
     records and unknown tagged fields. ``depth`` counts the levels of structs and arrays. Counts and lengths are always
-    checked against the bytes that are left. The budget also limits how much larger than its input a decoded message can
-    be. Raises ``OptionError`` for a value that is not a whole number from 0.
+    checked against the remaining bytes. The budget additionally limits how much larger than its input a decoded message
+    can be. Raises ``OptionError`` for a value that is not a non-negative integer.
     """
 
     elements: int = field(default=4_000_000, validator=int_range())
@@ -43,9 +43,9 @@ class CodecOptions:
     """Options that change what a codec accepts or returns.
 
     ``budget`` limits decoding. With ``memoryview_records`` the fields of type records, and bytes fields marked
-    zero-copy in the definition, are decoded as a ``memoryview`` of the input and not as ``bytes``. ``utf8_errors`` is
+    zero-copy in the definition, are decoded as a ``memoryview`` of the input instead of ``bytes``. ``utf8_errors`` is
     the error handler for strings, for decoding and encoding. ``strict`` refuses bytes that are not UTF-8.
-    ``surrogateescape`` keeps all bytes and writes them back. ``replace`` loses such bytes, as Kafka's own classes do.
+    ``surrogateescape`` preserves all bytes. ``replace`` replaces such bytes, as Kafka's own classes do.
     Raises ``OptionError``.
     """
 

@@ -1,4 +1,4 @@
-"""From a generated class and a version to a plan: the fields on the wire in order, without version rules.
+"""Compilation of a generated class and a version to a plan: the fields on the wire in order, without version rules.
 
 This module applies the version rules of the schema (present, tagged, nullable, flexible, absent). Kafka's generator
 applies the same rules in ``org.apache.kafka.message.MessageDataGenerator``. The executors (``reference``, ``python``
@@ -22,10 +22,10 @@ __all__ = ["AbsentField", "Plan", "Step", "StructPlan", "WireValue", "compile_pl
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class _PlanNode:
-    """Base of the parts of a plan: made of the annotated attributes, and never changed.
+    """Base of the parts of a plan: an immutable object with the annotated attributes.
 
-    attrs would take longer to make these classes than they take to make a plan, and the first message of a process
-    waits for both.
+    attrs would take longer to build these classes than these classes take to build a plan, which would delay the first
+    message of a process.
     """
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -37,7 +37,7 @@ class _PlanNode:
 
 
 class WireValue(_PlanNode):
-    """How one value is written.
+    """The wire format of one value.
 
     A ``compact`` length is an unsigned varint of the length plus 1, and 0 is null (KIP-482). Other lengths are int16 or
     int32, and -1 is null. The marker of a nullable struct is a varint if compact, otherwise an int8. ``zero_copy``
@@ -64,7 +64,7 @@ class WireValue(_PlanNode):
 
     @property
     def depth(self) -> int:
-        """How many arrays and structs are nested in the value."""
+        """The nesting depth of arrays and structs in the value."""
         if self.op is Op.ARRAY:
             return self.item.depth + (self.item.op is not Op.STRUCT)
         return self.inner.depth if self.op is Op.STRUCT else 0
@@ -77,7 +77,7 @@ class WireValue(_PlanNode):
 
     @property
     def item(self) -> WireValue:
-        """How one element of an array is written."""
+        """The wire format of an array element."""
         assert self.element is not None, "only arrays have elements"
         return self.element
 
@@ -96,8 +96,8 @@ class Step(_PlanNode):
     """One field on the wire. It is positional if ``tag`` is None. Otherwise it is in the tag section, unless
     default.
 
-    The other attributes belong to parts of plans (see ``selection``). The bytes of a ``skipped`` field are passed over,
-    and its value is the default. ``edit`` is the number of the edit of the field, or of ``each`` of its elements.
+    The other attributes belong to partial plans (see ``selection``). The bytes of a ``skipped`` field are skipped, and
+    its value is the default. ``edit`` is the number of the edit of the field, or of ``each`` of its elements.
     """
 
     attribute: str
@@ -124,8 +124,8 @@ class StructPlan(_PlanNode):
     """The steps of one struct at one version.
 
     ``tagged`` is in ascending order of tag. ``inactive_tags`` are numbers that the definition declares but that are not
-    tagged fields at this version. They are never allowed on the wire, neither as known nor as unknown tags. A struct of
-    which a part was chosen is ``partial``: its unknown tags are passed over.
+    tagged fields at this version. They are never allowed on the wire, neither as known nor as unknown tags. A struct
+    with only some selected fields is ``partial``: its unknown tags are skipped.
     """
 
     cls: type[Any]
@@ -143,12 +143,12 @@ class StructPlan(_PlanNode):
 
     @cached_property
     def depth(self) -> int:
-        """The levels of structs and arrays, this struct included."""
+        """The levels of structs and arrays, including this struct."""
         return 1 + max((step.value.depth for step in self.steps + self.tagged), default=0)
 
     @cached_property
     def weightless_elements(self) -> bool:
-        """Whether an array can have elements of no bytes, so the size of the input does not limit their number."""
+        """Whether an array can have zero-byte elements, whose number the input size does not limit."""
         for step in self.steps + self.tagged:
             value = step.value.item if step.value.op is Op.ARRAY else step.value
             if value.op is Op.STRUCT and (
@@ -163,7 +163,7 @@ class StructPlan(_PlanNode):
 
     @property
     def declared_tags(self) -> frozenset[int]:
-        """Every tag number the definition uses, at any version."""
+        """All tag numbers in the definition, at any version."""
         return self.inactive_tags | {step.tag for step in self.tagged if step.tag is not None}
 
 
@@ -215,7 +215,7 @@ def compile_plan(cls: type[MessageStruct], version: int) -> Plan:
 
 
 class _Resolver:
-    """Turns classes into struct plans at one version, each class once."""
+    """Converts classes to struct plans at one version, each class once."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version = version
@@ -262,7 +262,7 @@ class _Resolver:
         return WireValue(op, compact and op not in FIXED, nullable, info.zero_copy or op is Op.RECORDS)
 
     def scalar(self, op: Op, info: FieldInfo, compact: bool) -> WireValue:
-        """An element of an array: never nullable, a struct without a marker."""
+        """Return the format of an array element, which is never nullable; structs have no marker."""
         if op is Op.STRUCT:
             return WireValue(op, struct=self.struct(info.struct or type(None)))
         return WireValue(op, compact and op not in FIXED)

@@ -1,4 +1,4 @@
-"""The Python executor: functions that are generated for one plan, in pure Python, without a C compiler."""
+"""The Python executor: generates the functions of a plan in pure Python, without a C compiler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def functions(plan: Plan, options: CodecOptions) -> CodecFunctions:
 
 
 def part_functions(plan: Plan, options: CodecOptions) -> PartFunctions:
-    """Return the functions of a part of a plan: the reference interpreter, with faster ways to pass over fields."""
+    """Return the functions of a partial plan: the reference interpreter with fast skippers of fields."""
     fast = compile_skippers(plan.root)
 
     def read(buffer: Buffer, offset: int = 0) -> tuple[Any, int]:
@@ -105,7 +105,7 @@ def _decoder(plan: Plan, options: CodecOptions, counted: bool) -> Callable[..., 
 
 
 def _uncounted_size(plan: Plan, budget: DecodeBudget) -> int:
-    """The largest input that cannot exceed the budget: each element and each kept byte takes one byte of input."""
+    """Return the largest input size that cannot exceed the budget: each element and each kept byte takes one byte."""
     return -1 if plan.root.weightless_elements else min(budget.elements, budget.bytes)
 
 

@@ -1,7 +1,7 @@
-"""From paths of fields to a part of a plan: what is read, what is passed over, and where an edit belongs.
+"""Compilation of field paths to a partial plan: fields to read, fields to skip, and the positions of edits.
 
 A path names attributes, such as ``brokers[].host``: ``[]`` stands for each element of an array. ``brokers[]`` is each
-broker, and ``brokers`` the whole array. The executors run a part of a plan as they run a plan.
+broker, and ``brokers`` the complete array. Executors run partial plans like plans.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _Tree: TypeAlias = "dict[str, _Tree | int]"
 
 
 def select_fields(plan: Plan, paths: Sequence[str]) -> Plan:
-    """Return the part of a plan that reads the fields of ``paths``; an edit has the number of its path.
+    """Return the partial plan that reads the fields of ``paths``; an edit has the number of its path.
 
-    The message ends behind the last chosen field if no chosen field is tagged: what follows need not be read. A path
-    that the version lacks chooses nothing. See ``check_paths`` for the errors.
+    If no chosen field is tagged, the partial plan ends after the last chosen field. A path that the version lacks
+    selects no field. See ``check_paths`` for the errors.
     """
     root = _part(plan.root, check_paths(plan.cls, plan.version, paths))
     if all(step.skipped for step in root.tagged):
@@ -60,7 +60,7 @@ def _check_path(cls: type[MessageStruct], version: int, path: str, parts: Sequen
 
 
 def _below(field: FieldInfo, part: str) -> dict[str, FieldInfo | None]:
-    """Return what may follow a part of a path, by name."""
+    """Return the possible next parts of a path, by name."""
     if field.is_array and part != ELEMENTS:
         return {ELEMENTS: field}
     return {each.attribute: each for each in fields(field.struct)} if field.struct else {}
@@ -101,7 +101,7 @@ def _chosen(step: Step, choice: _Tree | int | None) -> Step:
 
 
 def _shortened(plan: StructPlan) -> StructPlan:
-    """Return a struct without what follows its last chosen field: those fields have their defaults."""
+    """Return a struct without the fields after its last chosen field. The removed fields have their defaults."""
     end = max((number for number, step in enumerate(plan.steps, 1) if not step.skipped), default=0)
     left_out = tuple(_absent(step) for step in plan.steps[end:] + plan.tagged)
     return plan.replace(flexible=False, steps=plan.steps[:end], tagged=(), absent=plan.absent + left_out)

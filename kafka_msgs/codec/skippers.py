@@ -1,7 +1,7 @@
-"""Passing over values in pure Python: functions that find the end of a value and make nothing of it.
+"""Skippers in pure Python: functions that find the end of a value without decoding it.
 
-They are made once for each skipped step of a part of a plan. They keep no path and raise no exact error: where one
-fails, the reference interpreter passes over the same value in its own way, and raises the error.
+They are built once for each skipped step of a partial plan. They do not track paths or raise exact errors. If a skipper
+fails, the reference interpreter skips the same value again and raises the exact error.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from kafka_msgs.primitives import read_uvarint
 __all__ = ["FAILURES", "Skipper", "compile_skippers"]
 
 Skipper: TypeAlias = Callable[[memoryview, int, int, list[int]], int]
-"""Gets data, a position, the end, and in a list the elements that the budget has left; returns the next position."""
+"""Takes the data, a position, the end, and a list with the remaining element budget; returns the next position."""
 
 FAILURES: Final = (IndexError, ValueError, struct.error)
-"""What a function raises for a value that it cannot pass over."""
+"""The exceptions that a skipper raises for a value that it cannot skip."""
 
 _UNPACK: Final = {2: struct.Struct(">h").unpack_from, 4: struct.Struct(">i").unpack_from}
 
 
 def compile_skippers(plan: StructPlan) -> dict[int, Skipper]:
-    """Return the functions of a part of a plan, by the ``id`` of the skipped step."""
+    """Return the skippers of a partial plan, by the ``id`` of the skipped step."""
     return {id(step): _passer(step.value) for step in _skipped(plan)}
 
 
@@ -133,7 +133,7 @@ def _nullable_struct(value: WireValue) -> Skipper:
 
 
 def _struct(plan: StructPlan) -> Skipper:
-    """Return the function of a struct: adjacent fields of fixed size are passed over at once."""
+    """Return the skipper of a struct: it skips adjacent fields of fixed size together."""
     parts: list[tuple[int, Skipper]] = []
     run = 0
     for step in plan.steps:

@@ -18,7 +18,7 @@ __all__ = ["MalformedError", "Source"]
 
 
 class MalformedError(ValueError):
-    """Raised by generated code if something is wrong. The reference interpreter then finds the exact error."""
+    """Raised by generated code for any fault. The reference interpreter then finds the exact error."""
 
 
 class Source:
@@ -36,7 +36,7 @@ class Source:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add ``head`` and indent what is added inside the block."""
+        """Add ``head`` and indent the lines added inside the block."""
         self.line(head)
         self._indent += 1
         yield
@@ -78,7 +78,7 @@ class Source:
 
 
 def _register(filename: str, text: str) -> str:
-    """Let ``linecache`` show the text; return the name it has there, numbered where another text has ``filename``."""
+    """Register the text with ``linecache`` and return its name there, numbered if ``filename`` is already taken."""
     lines = text.splitlines(keepends=True)
     name, number = filename, 1
     while linecache.cache.setdefault(name, (len(text), None, lines, name))[2:3] != (lines,):

@@ -1,9 +1,10 @@
 """The content of a value as an object of a built-in type, and the comparison with a default.
 
-A message may hold instances of subclasses. Their methods may lie: for example a tuple with a wrong ``__len__``, a
-``str`` with another ``encode``, or an object that equals everything. Every executor uses the content that the base
-class holds, and never the result of an override. It tests the type and not ``__class__``. So all executors accept and
-refuse the same values. Only ``__index__`` and ``__float__`` of objects that are not numbers are called.
+A message may contain instances of subclasses, whose overrides may be wrong: for example a tuple with a wrong
+``__len__``, a ``str`` with another ``encode``, or an object that equals everything. Every executor uses the content
+stored in the base class, and never the result of an override. It checks the type instead of ``__class__``. So all
+executors accept and refuse the same values. Only ``__index__`` and ``__float__`` of objects that are not numbers are
+called.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class NotExactError(ValueError):
 
 
 def is_any_of(value: Any, *kinds: type[Any]) -> bool:
-    """Whether a value has one of these types. ``isinstance`` would also trust its ``__class__``."""
+    """Return whether a value has one of these types. ``isinstance`` would also trust its ``__class__``."""
     return issubclass(type(value), kinds)
 
 
@@ -95,17 +96,18 @@ def uuid_bytes(value: Any) -> bytes:
 
 
 def is_set(items: Any) -> bool:
-    """Whether a field whose default is an empty array holds anything else."""
+    """Return whether a field whose default is an empty array contains any other value."""
     if is_any_of(items, tuple):
         return tuple.__len__(items) > 0
     return not is_any_of(items, list) or list.__len__(items) > 0
 
 
 def differs_from_default(value: WireValue, default: Any, item: Any) -> bool:
-    """Whether a value is not the default of its field, as Kafka compares (-0.0 is 0.0; NaN never equals; [] is ()).
+    """Return whether a value differs from the default of its field, by Kafka's comparison.
 
-    A value that the field cannot hold is not its default. ``__eq__`` of a message class is never called. So a struct
-    that equals its default, but is another object, costs only the comparison of its fields.
+    -0.0 equals 0.0, NaN never equals, and [] equals (). A value that the field cannot hold is not its default.
+    ``__eq__`` of a message class is never called. So a struct that equals its default, but is another object, costs
+    only the comparison of its fields.
     """
     if item is None or default is None:
         return item is not default
@@ -117,7 +119,10 @@ def differs_from_default(value: WireValue, default: Any, item: Any) -> bool:
 
 
 def leaf_differs_from_default(op: int, default: Any, item: Any) -> bool:
-    """Whether a value that is not an array or a struct is not the default of its field; neither is None."""
+    """Return whether a value other than an array or a struct differs from the default of its field.
+
+    Neither the value nor the default is None.
+    """
     try:
         return bool(_content(_OPS[op], item) != _content(_OPS[op], default))
     except (NotExactError, struct.error, TypeError):
@@ -144,7 +149,7 @@ def _content(op: Op, item: Any) -> Any:
 
 
 def _struct_differs(plan: StructPlan, item: Any) -> bool:
-    """Whether a field of a struct differs from its default. Only a struct with all defaults can be a default."""
+    """Return whether a field of a struct differs from its default. Only a struct with all defaults can be a default."""
     if not is_any_of(item, plan.cls):
         return True
     item = exact_struct(plan.cls, item)
@@ -157,7 +162,7 @@ def _struct_differs(plan: StructPlan, item: Any) -> bool:
 def compile_differs(field: Step | AbsentField) -> Callable[[Any], bool]:
     """Return ``differs_from_default`` of one field, in a form that is fast for many calls.
 
-    First the values of a struct are compared as a whole, if they have exactly the types of the defaults. Then only
+    If the values of a struct have exactly the types of the defaults, they are first compared all at once. Then only
     numbers and text are compared.
     """
     slowly = partial(differs_from_default, field.value, field.default)

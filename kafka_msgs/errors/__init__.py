@@ -1,8 +1,7 @@
-"""The exceptions of kafka-msgs: each error as data, and the one place that makes its text.
+"""The exceptions of kafka-msgs: each error as data, and the code that builds its text.
 
-Every error has its facts as attributes, so a program can use them. Its text is made from these facts, here. No other
-code formats a position or a path, or decides how long a shown value may be. There is one module per area. Import the
-names from here.
+Every error exposes its facts as attributes. This package builds the text from these facts. It alone formats positions
+and paths, and limits the length of displayed values. Each area has a module. Import the names from here.
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
@@ -155,6 +154,6 @@ __all__ = [
     "shown",
 ]
 
-# Tracebacks and pickles name an exception by its public place.
+# Tracebacks and pickles use the public module of an exception.
 for _name in __all__:
     globals()[_name].__module__ = __name__

@@ -1,4 +1,4 @@
-"""The error that a server answers: an error code of Kafka, and a text."""
+"""The error that a server returns: a Kafka error code and a text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["ApiError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class ApiError(KafkaMsgsError):
-    """What handles a request answers an error instead of a result.
+    """A request handler returns an error code instead of a result.
 
-    Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text that the answer carries, or None where the api
-    has no text or Kafka gives none).
+    Attributes: ``error`` (the ``ErrorCode``) and ``message`` (the text in the response, or None if the API has no
+    message field or Kafka leaves it empty).
     """
 
     error: IntEnum

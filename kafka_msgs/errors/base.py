@@ -1,7 +1,7 @@
-"""The base of all exceptions of kafka-msgs, and the two exceptions that do not belong to an area.
+"""The base class of all kafka-msgs exceptions, and two exceptions that do not belong to an area.
 
-This module owns the base class, and the form of a value in a text. An exception is an attrs class, so a type checker
-knows its facts. It is built with keyword arguments. Its text is made from the facts when it is first needed.
+This module owns the base class, and the format of values in texts. Exceptions are attrs classes, so type checkers see
+their attributes. They are built with keyword arguments. The text is built from the attributes on first use.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["InternalError", "KafkaMsgsError", "MissingExtraError", "mask_credent
 
 
 class KafkaMsgsError(Exception):
-    """Base of everything this library raises on purpose.
+    """Base of all exceptions that this library raises on purpose.
 
     Every fact of an error is an attribute. As with all exceptions, two errors are equal only if they are the same
     object. Instances can be pickled, so a worker process can send a complete error to its driver.
@@ -41,9 +41,9 @@ _SHOWN = 100
 
 
 def shown(value: object) -> str:
-    """Return a value in the form for an error's text: its repr, of at most about 100 characters.
+    """Return a value as error texts show it: its repr, truncated to about 100 characters.
 
-    A value without a repr, such as a number with more digits than Python prints, is shown by its type.
+    A value without a repr, such as an integer with more digits than Python prints, is shown by its type.
     """
     try:
         text = repr(value)
@@ -53,7 +53,7 @@ def shown(value: object) -> str:
 
 
 def mask_credentials(value: object) -> object:
-    """Return a value without the user names, passwords and queries of URLs in its texts."""
+    """Return a value without the user names, passwords and queries of the URLs in its strings."""
     if isinstance(value, str):
         return _QUERY.sub(r"\1***", _USER_INFO.sub("//***@", value)) if "//" in value else value
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""The error that an embedded broker answers, raised by what handles a request, and the one of its start."""
+"""Errors of the embedded broker: error responses, raised by request handlers, and startup failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BrokerStartError", "RefusedRecordsError", "RequestRefusedError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class RequestRefusedError(ApiError):
-    """An embedded broker refuses a request, or a part of it, and answers with an error code."""
+    """An embedded broker refuses a request, or a part of it, with an error code."""
 
 
 @define(kw_only=True, slots=False, repr=False)

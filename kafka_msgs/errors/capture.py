@@ -1,4 +1,4 @@
-"""Errors of files of captured packets."""
+"""Errors of packet capture files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CaptureError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class CaptureError(KafkaMsgsError, ValueError):
-    """Something in a file of captured packets that is damaged or missing.
+    """A damaged or missing part of a packet capture file.
 
     Attributes: ``file`` (its path), ``packet`` (its number in the file, from 1, or None) and ``reason``.
     """

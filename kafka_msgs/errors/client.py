@@ -1,4 +1,4 @@
-"""Errors of clients: no answer in time, no connection, no authentication, misuse, and error codes of brokers."""
+"""Client errors: timeouts, failed connections, failed authentication, misuse, and error codes of brokers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = [
 
 
 class ClientError(KafkaMsgsError):
-    """Base of the errors of a client. It is abstract."""
+    """Base of all client errors. It is abstract."""
 
 
 @define(kw_only=True, slots=False, repr=False)
 class DeadlineError(ClientError, TimeoutError):
     """An operation that was not complete at its deadline.
 
-    Attributes: ``waiting_for`` (what the client waited for), and ``cause`` (the last failure that was tried again, or
+    Attributes: ``waiting_for`` (the pending operation), and ``cause`` (the last failure that the client retried, or
     None).
     """
 
@@ -50,7 +50,7 @@ class DeadlineError(ClientError, TimeoutError):
 
 @define(kw_only=True, slots=False, repr=False)
 class ConnectionFailedError(ClientError, ConnectionError):
-    """A connection that could not be made, or that ended.
+    """A connection attempt that failed, or a connection that ended.
 
     Attributes: ``address`` (``host:port``), ``step`` (``resolve``, ``connect``, ``tls``, ``negotiate``,
     ``authenticate`` or ``request``), ``reason``, and ``retriable`` (whether another attempt may succeed). An unknown
@@ -68,10 +68,10 @@ class ConnectionFailedError(ClientError, ConnectionError):
 
 @define(kw_only=True, slots=False, repr=False)
 class AuthenticationError(ClientError):
-    """A broker that refused the credentials of the client, or could not prove that it knows them.
+    """A broker that refused the client's credentials, or failed to authenticate itself.
 
-    Attributes: ``address`` (``host:port``), ``mechanism`` (the SASL mechanism) and ``reason``. No attribute holds a
-    secret.
+    Attributes: ``address`` (``host:port``), ``mechanism`` (the SASL mechanism) and ``reason``. The attributes do not
+    contain secrets.
     """
 
     address: str
@@ -84,11 +84,11 @@ class AuthenticationError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class BrokerError(ClientError):
-    """An error code that a broker answered.
+    """An error code in a broker's response.
 
-    Attributes: ``error`` (the ``ErrorCode``), ``retriable`` (whether Kafka says that the same request may succeed
-    later), ``api`` (the name of the api), ``subject`` (what the error is about, such as a group or a partition, or
-    None) and ``message`` (the text of the broker, or None).
+    Attributes: ``error`` (the ``ErrorCode``), ``retriable`` (whether the same request may succeed later, according to
+    Kafka), ``api`` (the API name), ``subject`` (the affected group, partition or other object, or None) and
+    ``message`` (the broker's text, or None).
     """
 
     error: IntEnum
@@ -105,9 +105,9 @@ class BrokerError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class TooManyBrokersError(ClientError):
-    """Metadata that name more brokers than the client may connect to.
+    """Metadata with more brokers than the client may connect to.
 
-    Attributes: ``brokers`` (how many there are) and ``limit`` (``ClientConfig.max_brokers``).
+    Attributes: ``brokers`` (their number) and ``limit`` (``ClientConfig.max_brokers``).
     """
 
     brokers: int
@@ -119,7 +119,7 @@ class TooManyBrokersError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class OffsetPositionError(ClientError):
-    """A position of a consumer that does not exist, or that is not known.
+    """A consumer position that does not exist or is unknown.
 
     Attributes: ``topic``, ``partition`` and ``reason``.
     """
@@ -134,7 +134,7 @@ class OffsetPositionError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class RequestLimitError(ClientError):
-    """A request that was sent while as many wait for their answers as may wait. Nothing was sent.
+    """A request that exceeds the limit of in-flight requests. The client did not send it.
 
     Attributes: ``address`` (``host:port``) and ``limit`` (``ClientConfig.max_in_flight``).
     """
@@ -148,7 +148,7 @@ class RequestLimitError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class ClientClosedError(ClientError, RuntimeError):
-    """A call on a closed client, or one that waited when another thread closed the client. It has no attributes."""
+    """A call on a closed client, or a pending call when another thread closed the client. It has no attributes."""
 
     def _text(self) -> str:
         return "the client is closed"
@@ -156,9 +156,9 @@ class ClientClosedError(ClientError, RuntimeError):
 
 @define(kw_only=True, slots=False, repr=False)
 class DeserializationError(ClientError):
-    """A record whose key or value a function of the user could not deserialize. Seek past the offset to continue.
+    """A record whose key or value failed to deserialize in a user function. Seek past the offset to continue.
 
-    Attributes: ``topic``, ``partition``, ``offset`` and ``cause`` (the exception of the function).
+    Attributes: ``topic``, ``partition``, ``offset`` and ``cause`` (the function's exception).
     """
 
     topic: str
@@ -196,7 +196,7 @@ class ClientBrokenError(ClientError, RuntimeError):
 class UnknownTopicError(BrokerError):
     """A topic or partition that does not exist. Clients of this library never create topics.
 
-    The attributes are those of ``BrokerError``.
+    It has the attributes of ``BrokerError``.
     """
 
     def _text(self) -> str:
@@ -205,26 +205,26 @@ class UnknownTopicError(BrokerError):
 
 @define(kw_only=True, slots=False, repr=False)
 class CommitFailedError(BrokerError):
-    """Offsets that the coordinator refused because the consumer is no longer the member that it was.
+    """Offsets that the coordinator refused because the consumer lost its membership.
 
-    Other members may own its partitions, and read the records again. The attributes are those of ``BrokerError``.
-    Kafka has ``CommitFailedException``.
+    Other members may own its partitions, and read the records again. It has the attributes of ``BrokerError``. Kafka's
+    class is ``CommitFailedException``.
     """
 
 
 @define(kw_only=True, slots=False, repr=False)
 class FencedError(BrokerError):
-    """A static member, group member or producer that another one with the same identity has replaced.
+    """A static member, group member or producer that was replaced by another one with the same identity.
 
-    The attributes are those of ``BrokerError``.
+    It has the attributes of ``BrokerError``.
     """
 
 
 @define(kw_only=True, slots=False, repr=False)
 class UndeliveredError(ClientError):
-    """Records of a producer that were not delivered, and whose failure nobody has received yet.
+    """Undelivered records of a producer whose failure has not been reported yet.
 
-    Attributes: ``count`` (of records) and ``cause`` (the error of the first of them).
+    Attributes: ``count`` (number of records) and ``cause`` (the error of the first record).
     """
 
     count: int
@@ -237,7 +237,7 @@ class UndeliveredError(ClientError):
 
 @define(kw_only=True, slots=False, repr=False)
 class WakeupError(ClientError):
-    """A call of a consumer that ``wakeup`` interrupted. It has no attributes, and nothing is lost."""
+    """A consumer call that ``wakeup`` interrupted. It has no attributes, and nothing is lost."""
 
     def _text(self) -> str:
         return "wakeup() interrupted the call"

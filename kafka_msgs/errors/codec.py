@@ -1,4 +1,4 @@
-"""Errors of messages: versions, values that cannot be written, bytes that cannot be read, JSON forms."""
+"""Message errors: unsupported versions, invalid values, invalid bytes and invalid JSON forms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 @define(kw_only=True, slots=False, repr=False)
 class UnsupportedVersionError(KafkaMsgsError, ValueError):
-    """A version that the message does not have, or a message without a version that both sides have.
+    """A version that the message does not have, or a message without a version that both sides support.
 
     Attributes: ``message`` (name), ``version`` (None if no single version is meant), ``supported`` (the versions of
     this library, a ``VersionRange``) and ``offered`` (the versions of the broker, or None if no broker is involved).
@@ -66,8 +66,8 @@ class InvalidKeyTypeError(KafkaMsgsError, ValueError):
 class EncodeError(KafkaMsgsError, ValueError):
     """A value that cannot be written at this version.
 
-    Attributes: ``message`` (name), ``version`` (None where none is given), ``path`` (such as ``groups[2].topics``,
-    empty for the message itself), ``value`` and ``reason``.
+    Attributes: ``message`` (name), ``version`` (None if unspecified), ``path`` (such as ``groups[2].topics``, empty for
+    the message itself), ``value`` and ``reason``.
     """
 
     message: str
@@ -111,7 +111,7 @@ class TruncatedError(DecodeError):
 
 
 class InvalidLengthError(DecodeError):
-    """A length or count that is negative or larger than what the bytes left could hold."""
+    """A length or count that is negative, or too large for the remaining bytes."""
 
 
 class InvalidVarintError(DecodeError):
@@ -131,7 +131,7 @@ class UnexpectedNullError(DecodeError):
 
 
 class TrailingDataError(DecodeError):
-    """Bytes left over after a whole message."""
+    """Bytes left over after a complete message."""
 
 
 class BudgetExceededError(DecodeError):

@@ -12,7 +12,7 @@ __all__ = ["ColumnSizeError", "ColumnTypeError"]
 class ColumnTypeError(KafkaMsgsError, TypeError):
     """A column of the wrong type.
 
-    Attributes: ``column`` (dotted, empty for the whole), ``expected`` and ``found`` (names of Arrow types).
+    Attributes: ``column`` (dotted, empty for the full column), ``expected`` and ``found`` (names of Arrow types).
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""The error that a group coordinator answers, raised by what handles a request."""
+"""The error response of a group coordinator, raised by request handlers, and the error of assignors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AssignorError", "GroupError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class GroupError(ApiError):
-    """An error that a group coordinator answers instead of a result."""
+    """An error that a group coordinator returns instead of a result."""
 
 
 @define(kw_only=True, slots=False, repr=False)

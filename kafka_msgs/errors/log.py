@@ -1,4 +1,4 @@
-"""Errors of the files of a log directory, and of a tier of remote storage."""
+"""Errors of log directory files and of remote storage."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class LogFileError(KafkaMsgsError, ValueError):
 
 @define(kw_only=True, slots=False, repr=False)
 class RemoteFormatError(KafkaMsgsError, ValueError):
-    """A segment in remote storage that cannot be read as it is stored there.
+    """A segment in remote storage whose stored form cannot be read.
 
-    Attributes: ``file`` (its name, or that of its manifest) and ``reason``.
+    Attributes: ``file`` (the name of the segment or of its manifest) and ``reason``.
     """
 
     file: str

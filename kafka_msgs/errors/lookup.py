@@ -1,4 +1,4 @@
-"""Errors of the search for a message, a topic or a column by an unknown name or number."""
+"""Lookup errors: unknown names and numbers of messages, topics and columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownMessageError(KafkaMsgsError, LookupError):
-    """An unknown api key. Attributes: ``api_key``, ``kind`` and ``origin``."""
+    """An unknown API key. Attributes: ``api_key``, ``kind`` and ``origin``."""
 
     api_key: int
     kind: str
@@ -27,7 +27,7 @@ class UnknownMessageError(KafkaMsgsError, LookupError):
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownNameError(KafkaMsgsError, LookupError):
-    """An unknown name of a message. Attributes: ``name`` and ``near`` (similar names)."""
+    """An unknown message name. Attributes: ``name`` and ``near`` (similar names)."""
 
     name: str
     near: tuple[str, ...]
@@ -49,7 +49,7 @@ class UnknownInternalTopicError(KafkaMsgsError, LookupError):
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownColumnError(KafkaMsgsError, LookupError):
-    """An unknown column. Attributes: ``source`` (of what), ``column`` (dotted) and ``near`` (similar names)."""
+    """An unknown column. Attributes: ``source`` (its table), ``column`` (dotted) and ``near`` (similar names)."""
 
     source: str
     column: str

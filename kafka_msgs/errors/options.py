@@ -1,4 +1,4 @@
-"""Errors of the options, paths and filesystems of a function, a data source or a job."""
+"""Errors in the options, paths and filesystems of functions, data sources and jobs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
 class OptionError(KafkaMsgsError, ValueError):
     """An option with a wrong value, or an unknown option.
 
-    Attributes: ``source`` (of which function, class or data source), ``option``, ``value`` and ``reason``. URLs in the
-    value and in the reason have lost their user information and their query.
+    Attributes: ``source`` (the function, class or data source), ``option``, ``value`` and ``reason``. URLs in the value
+    and in the reason are stripped of user information and queries.
     """
 
     source: str
@@ -41,7 +41,7 @@ class JobPathError(KafkaMsgsError, ValueError):
 
 @define(kw_only=True, slots=False, repr=False)
 class ForkedProcessError(KafkaMsgsError, OSError):
-    """A filesystem that cannot be used in this process, because a process that it was forked from has used it.
+    """A filesystem that cannot be used in this process, because its parent process used it before the fork.
 
     Attributes: ``filesystem`` (its scheme).
     """

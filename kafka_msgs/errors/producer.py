@@ -1,4 +1,4 @@
-"""Errors of producers: fenced off, used in the wrong state, or closed."""
+"""Producer errors: fenced, used in the wrong state, or closed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["ProducerClosedError", "ProducerFencedError", "RecordsPurgedError", "
 
 @define(kw_only=True, slots=False, repr=False)
 class ProducerFencedError(FencedError):
-    """A producer whose transactional id another producer has taken over (KIP-98). It cannot go on.
+    """A producer whose transactional id another producer has taken over (KIP-98). It is no longer usable.
 
-    The attributes are those of ``BrokerError``.
+    It has the attributes of ``BrokerError``.
     """
 
 
@@ -29,7 +29,7 @@ class TransactionStateError(ClientError, RuntimeError):
 
 @define(kw_only=True, slots=False, repr=False)
 class ProducerClosedError(ClientError, RuntimeError):
-    """A record that was given to a closed producer, or that a closed producer did not send. It has no attributes."""
+    """A record passed to a closed producer, or not sent before the producer was closed. It has no attributes."""
 
     def _text(self) -> str:
         return "the producer is closed"

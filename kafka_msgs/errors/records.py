@@ -1,4 +1,4 @@
-"""Errors of record batches, read and written."""
+"""Errors of reading and writing record batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 @define(kw_only=True, slots=False, repr=False)
 class RecordError(KafkaMsgsError, ValueError):
-    """Bytes of a log or of a field of type records that are not record batches.
+    """Bytes of a log or of a ``records`` field that are not record batches.
 
     Attributes: ``position`` (byte in the buffer where the batch starts, from 0), ``offset`` (the first offset that
     the batch's header states, or None before the header is read) and ``reason``.
@@ -39,9 +39,8 @@ class RecordError(KafkaMsgsError, ValueError):
 class CorruptRecordError(RecordError):
     """A length, count or structure that contradicts the bytes.
 
-    Attributes in addition to those of ``RecordError``: ``at`` (the byte of the fault), ``compressed`` (True if ``at``
-    is a position in the decompressed content, False if in the buffer) and ``index`` (of the record in its batch, or
-    None for the header).
+    Adds the attributes ``at`` (the byte of the fault), ``compressed`` (True if ``at`` is a position in the decompressed
+    content, False if in the buffer) and ``index`` (of the record in its batch, or None for the header).
     """
 
     at: int
@@ -85,7 +84,7 @@ class DecompressedSizeError(CompressionError):
 
 @define(kw_only=True, slots=False, repr=False)
 class RecordBudgetError(RecordError):
-    """A batch of more records and headers than the caller allows. Attribute: ``limit``, of both together."""
+    """A batch with more records and headers than the caller allows. Attribute: ``limit``, for their sum."""
 
     limit: int
 
@@ -106,8 +105,8 @@ class RecordWriteError(KafkaMsgsError, ValueError):
 class NoProgressError(RecordError):
     """Fetch responses that contain bytes, but no complete batch at the position of a consumer.
 
-    Attributes in addition to those of ``RecordError``: ``topic`` and ``partition``. ``offset`` is the position of the
-    consumer. Seek past it to continue.
+    Adds the attributes ``topic`` and ``partition``. ``offset`` is the position of the consumer. Seek past it to
+    continue.
     """
 
     topic: str

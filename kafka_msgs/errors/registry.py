@@ -1,4 +1,4 @@
-"""Errors of schema registries, their schemas, and payloads that name one."""
+"""Errors of schema registries, their schemas, and payloads that reference a schema."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["PayloadError", "RegisteredSchemaError", "RegistryError", "UnknownSch
 
 @define(kw_only=True, slots=False, repr=False)
 class RegistryError(KafkaMsgsError):
-    """A registry that did not answer, or a list of schemas that cannot be read.
+    """A registry that did not respond, or an unreadable list of schemas.
 
-    Attributes: ``source`` (an address, a path or a topic), ``status`` (of HTTP; None if there is none) and ``reason``.
+    Attributes: ``source`` (an address, a path or a topic), ``status`` (the HTTP status or None) and ``reason``.
     """
 
     source: str
@@ -26,7 +26,7 @@ class RegistryError(KafkaMsgsError):
 
 @define(kw_only=True, slots=False, repr=False)
 class UnknownSchemaError(KafkaMsgsError, LookupError):
-    """A schema that a registry does not have. Attributes: ``source`` and ``schema`` (what was asked for)."""
+    """A schema that a registry does not have. Attributes: ``source`` and ``schema`` (the requested schema)."""
 
     source: str
     schema: str
@@ -48,9 +48,9 @@ class RegisteredSchemaError(KafkaMsgsError, ValueError):
 
 @define(kw_only=True, slots=False, repr=False)
 class PayloadError(KafkaMsgsError, ValueError):
-    """Bytes that are not a value of the schema that they name, or a value that the schema does not allow.
+    """Bytes that do not match the schema that they reference, or a value that the schema does not allow.
 
-    Attributes: ``row`` (None for a value that is not in a column), ``schema_id`` (None if the bytes name none) and
+    Attributes: ``row`` (None for a value outside a column), ``schema_id`` (None if the bytes contain none) and
     ``reason``.
     """
 

@@ -1,4 +1,4 @@
-"""Errors of the proxy that shows and records traffic."""
+"""Errors of the recording proxy."""
 
 from __future__ import annotations
 

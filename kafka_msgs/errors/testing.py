@@ -1,4 +1,4 @@
-"""Errors of the help for tests."""
+"""Errors of the test helpers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CassetteError"]
 
 @define(kw_only=True, slots=False, repr=False)
 class CassetteError(KafkaMsgsError):
-    """A cassette cannot be played, or a client asked what it does not have. Attributes: ``path`` and ``reason``."""
+    """A cassette cannot be played, or lacks a client's request. Attributes: ``path`` and ``reason``."""
 
     path: str
     reason: str

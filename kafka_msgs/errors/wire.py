@@ -1,4 +1,4 @@
-"""Errors of the frames of a connection, and of its protocol."""
+"""Errors of frames and of the connection protocol."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OTHER_PROTOCOLS: Final = {
     b"POST": "HTTP",
     b"SSH-": "SSH",
 }
-"""How messages of other protocols begin. Their first four bytes are too large for the size of a frame."""
+"""The first bytes of messages in other protocols. The first four bytes are too large to be a frame size."""
 
 
 @define(kw_only=True, slots=False)
 class FrameSizeError(KafkaMsgsError, ValueError):
-    """A frame whose size is negative or beyond the limit. Attributes: ``size`` and ``limit`` in bytes.
+    """A frame whose size is negative or exceeds the limit. Attributes: ``size`` and ``limit`` in bytes.
 
-    If the four bytes of the size are the beginning of a message of TLS, HTTP or SSH, the text names that protocol.
+    If the four size bytes are the start of a TLS, HTTP or SSH message, the text names that protocol.
     """
 
     size: int
@@ -42,9 +42,9 @@ class FrameSizeError(KafkaMsgsError, ValueError):
 
 
 class ProtocolError(KafkaMsgsError):
-    """One of the two sides of a connection broke the protocol. Abstract: see the two classes below.
+    """One side of a connection violated the protocol. Abstract: see the two classes below.
 
-    After such an error the state of the connection is ERROR for ever. Close the socket.
+    After this error the connection stays in the state ERROR. Close the socket.
     """
 
     state: str
@@ -56,7 +56,7 @@ class ProtocolError(KafkaMsgsError):
 
 @define(kw_only=True, slots=False)
 class LocalProtocolError(ProtocolError):
-    """The program that uses the connection did what its state does not allow.
+    """The calling program used the connection in a way that its state does not allow.
 
     Attributes: ``state`` (the state at that time) and ``reason``.
     """
@@ -67,7 +67,7 @@ class LocalProtocolError(ProtocolError):
 
 @define(kw_only=True, slots=False)
 class RemoteProtocolError(ProtocolError):
-    """The other side sent what is not the Kafka protocol, or what the state of the connection does not allow.
+    """The peer sent bytes that are not Kafka protocol, or a message that the connection state does not allow.
 
     Attributes: ``state`` (the state at that time) and ``reason``.
     """

@@ -1,5 +1,5 @@
-"""Files on any filesystem by one form of path, and how each filesystem is reached: settings, credentials, packages.
+"""Files on any filesystem with uniform paths, and the access to filesystems: settings, credentials and packages.
 
-Needs the extra ``arrow``. Filesystems that Arrow does not know need the extra ``fsspec``, HDFS without Java the extra
-``hdfs``. Nothing here needs Spark.
+Needs the extra ``arrow``. Filesystems that Arrow does not support need the extra ``fsspec``, and HDFS without Java the
+extra ``hdfs``. Spark is not required.
 """

@@ -1,6 +1,6 @@
-"""What Hadoop's settings of a filesystem are as arguments of the filesystems of Arrow.
+"""Conversion of Hadoop's filesystem settings to arguments of Arrow's filesystems.
 
-Owns the table: names on one side, arguments on the other, and what values become on the way.
+Owns the table of setting names, arguments and value conversions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["azure_arguments", "gcs_arguments", "is_known", "parameters_of", "s3_
 
 Arguments: TypeAlias = dict[str, Any]
 Meaning: TypeAlias = Callable[[str], Arguments]
-"""What the value of a setting gives; raises ``ValueError``."""
+"""Converts the value of a setting to arguments. Raises ``ValueError``."""
 
 _FLAGS: Final = {"true": True, "false": False}
 _AWS: Final = re.compile(r"s3(?:[.-](?P<region>[a-z0-9-]+))?\.amazonaws\.com")
@@ -43,7 +43,7 @@ def _endpoint(value: str) -> Arguments:
 
 
 def _s3_endpoint(value: str) -> Arguments:
-    """An endpoint of AWS is the one that Arrow takes for the region."""
+    """Return the endpoint; for an AWS endpoint return only its region, from which Arrow derives the endpoint."""
     found = _endpoint(value)
     aws = _AWS.fullmatch(found["endpoint_override"])
     if aws is None:
@@ -52,7 +52,7 @@ def _s3_endpoint(value: str) -> Arguments:
 
 
 def _s3_provider(value: str) -> Arguments:
-    """The providers of credentials in their order; Arrow has one order of its own, and nobody at all."""
+    """Return anonymous access if the first provider is anonymous. Otherwise Arrow uses its own provider order."""
     return {"anonymous": True} if "Anonymous" in value.split(",")[0] else {}
 
 
@@ -75,7 +75,7 @@ S3: Final[Mapping[str, Meaning]] = {
     "fs.s3a.endpoint.region": _text("region"),
     "fs.s3a.path.style.access": lambda value: {"force_virtual_addressing": not _flag(value)},
 }
-"""Settings of ``s3a``. One of a bucket has ``bucket.NAME`` after ``fs.s3a``. Of two that say the same, the later."""
+"""Settings of ``s3a``. Bucket settings have ``bucket.NAME`` after ``fs.s3a``. Later settings override earlier ones."""
 
 GCS: Final[Mapping[str, Meaning]] = {
     "google.cloud.auth.null.enable": lambda value: {"anonymous": _flag(value)},
@@ -97,7 +97,7 @@ AZURE: Final[Mapping[str, Meaning]] = {
     "fs.azure.account.oauth2.client.endpoint": _tenant,
     "fs.azure.account.oauth2.msi.tenant": _text("tenant_id"),
 }
-"""Settings of ``abfs``. One of an account has ``.ACCOUNT.dfs.core.windows.net`` at its end."""
+"""Settings of ``abfs``. Account settings have the suffix ``.ACCOUNT.dfs.core.windows.net``."""
 
 _KEYS: Final = frozenset({"access_key", "secret_key", "session_token"})
 _FREE: Final = ("storage.", "dfs.")
@@ -106,26 +106,26 @@ _OF_BUCKET: Final = "fs.s3a.bucket."
 
 
 def is_known(name: str) -> bool:
-    """Whether a setting of that name, in small letters, can have an effect."""
+    """Return whether a setting with this lower-case name can have an effect."""
     of_bucket = name.startswith(_OF_BUCKET) and any(name.endswith(each.removeprefix("fs.s3a")) for each in S3)
     of_account = any(name.startswith(f"{each}.") for each in AZURE)
     return name in _NAMES or of_bucket or of_account or name.startswith(_FREE)
 
 
 def s3_arguments(given: FilesystemOptions, bucket: str) -> Arguments:
-    """Return the arguments for a bucket; its own settings have precedence. Raises ``ValueError``."""
+    """Return the arguments for a bucket. Bucket settings take precedence. Raises ``ValueError``."""
     own = given.without_prefix(f"{_OF_BUCKET}{bucket}.")
     found = _arguments(S3, dict(given.items) | {f"fs.s3a.{name}": value for name, value in own.items()})
     return {name: value for name, value in found.items() if name not in _KEYS} if found.get("anonymous") else found
 
 
 def gcs_arguments(given: FilesystemOptions) -> Arguments:
-    """Return the arguments for all buckets of Google's storage. Raises ``ValueError``."""
+    """Return the arguments for all Google Cloud Storage buckets. Raises ``ValueError``."""
     return _arguments(GCS, dict(given.items))
 
 
 def azure_arguments(given: FilesystemOptions, host: str) -> Arguments:
-    """Return the arguments for the account of a host; its own settings have precedence. Raises ``ValueError``."""
+    """Return the arguments for the account of a host. Account settings take precedence. Raises ``ValueError``."""
     end = f".{host}"
     own = {name.removesuffix(end): value for name, value in given.items if name.endswith(end)}
     return _arguments(AZURE, dict(given.items) | own)
@@ -142,5 +142,5 @@ def _arguments(table: Mapping[str, Meaning], given: Mapping[str, str]) -> Argume
 
 
 def parameters_of(query: str) -> Arguments:
-    """Return the parameters of a URI as arguments; ``true`` and ``false`` are flags."""
+    """Return the parameters of a URI as arguments, with ``true`` and ``false`` as booleans."""
     return {name: _FLAGS.get(value, value) for name, value in parse_qsl(query.lstrip("?"))}

@@ -1,11 +1,11 @@
-"""Filesystems that Arrow does not know: those of the package ``fsspec``, and HDFS without Java.
+"""Filesystems that Arrow does not support: ``fsspec`` filesystems, and HDFS without Java.
 
-Owns how they look to Arrow. Each request fetches what is asked for and no more, and each listing is a new one.
+Owns the adapters for Arrow. Each request fetches only the requested bytes, and listings are not cached.
 
-Owns also in which process a client works. Its threads and connections are those of the process that made it, and a
-process that was forked from that one would wait for them forever. So each process makes its own client. That does not
-help with ``hdfs_native``: all its clients take connections to data nodes from one store, and a forked process finds
-there those of the process it was forked from. So HDFS is refused there.
+Also owns the clients per process. The threads and connections of a client belong to the process that created it, and a
+forked process would wait for them forever. So each process creates its own client. This does not help with
+``hdfs_native``: all its clients share a store of data node connections, which a forked process inherits. So HDFS is
+refused in a process forked after HDFS was used.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["hdfs_filesystem", "other_filesystem"]
 
 @frozen
 class _Address:
-    """How a client is made: by a function of this module, of what can be compared and sent to other processes.
+    """The recipe for a client: a function of this module, with arguments that can be compared and pickled.
 
-    With ``shares`` its library has connections in common for all clients, and none works in a forked process.
+    With ``shares``, all clients of its library share connections, so no client works in a forked process.
     """
 
     scheme: str
@@ -37,7 +37,7 @@ class _Address:
     shares: bool = False
 
     def client(self) -> Any:
-        """Return the client of this process, made when it is first asked for. Raises ``ForkedProcessError``."""
+        """Return the client of this process, created on first use. Raises ``ForkedProcessError``."""
         process = os.getpid()
         if (process, self) not in _CLIENTS:
             if self.shares and any(each.shares and other != process for other, each in tuple(_CLIENTS)):
@@ -47,49 +47,49 @@ class _Address:
 
 
 _CLIENTS: Final[dict[tuple[int, _Address], Any]] = {}
-"""The clients by process. Those of processes that this one was forked from stay: to delete one is to wait forever."""
+"""The clients by process. Clients inherited from parent processes are kept: deleting one would block forever."""
 
 
 class _UncachedHandler(FSSpecHandler):  # type: ignore[misc]
-    """A filesystem of ``fsspec`` without what it keeps: listings, and bytes beside those that were asked for."""
+    """An ``fsspec`` filesystem without caches of listings and without read-ahead."""
 
     def __init__(self, address: _Address) -> None:
         self._address = address
 
     @property
     def fs(self) -> Any:
-        """The filesystem, as this process may use it."""
+        """The filesystem client of this process."""
         return self._address.client()
 
     def __reduce__(self) -> tuple[type[_UncachedHandler], tuple[_Address]]:
         return type(self), (self._address,)
 
     def get_file_info(self, paths: list[str]) -> list[FileInfo]:
-        """Return what is known of paths now."""
+        """Return the current file info of paths."""
         self.fs.invalidate_cache()
         found: list[FileInfo] = super().get_file_info(paths)
         return found
 
     def get_file_info_selector(self, selector: FileSelector) -> list[FileInfo]:
-        """Return what is in a directory now."""
+        """Return the current entries of a directory."""
         self.fs.invalidate_cache()
         found: list[FileInfo] = super().get_file_info_selector(selector)
         return found
 
     def move(self, src: str, dest: str) -> None:
-        """Give a file or a directory another name, in place of a file that has it."""
+        """Rename a file or directory, and replace an existing file with the new name."""
         overwrites = {"overwrite": True} if self._address.shares else {}
         self.fs.mv(src, dest, recursive=True, **overwrites)
 
     def open_input_file(self, path: str) -> NativeFile:
-        """Return a file open for reading at any place."""
+        """Return a file open for random access."""
         if not self.fs.isfile(path):
             raise FileNotFoundError(path)
         return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
 
 
 def hdfs_filesystem(host: str | None, port: int | None, settings: Mapping[str, str]) -> FileSystem:
-    """Return HDFS as ``hdfs_native`` reads it, with Hadoop's settings. Raises ``ValueError`` and ``OSError``."""
+    """Return HDFS through ``hdfs_native``, with Hadoop's settings. Raises ``ValueError`` and ``OSError``."""
     return _for_arrow(_Address("hdfs", _hdfs_client, (host, port, tuple(settings.items())), shares=True))
 
 
@@ -100,10 +100,10 @@ def _hdfs_client(host: str | None, port: int | None, settings: Iterable[tuple[st
 
 
 def other_filesystem(root: str, parameters: Mapping[str, Any], settings: Mapping[str, str]) -> tuple[FileSystem, str]:
-    """Return the filesystem of ``fsspec`` for the root of a URI, and the path on it that the root means.
+    """Return the ``fsspec`` filesystem for the root of a URI, and the path of the root on it.
 
-    ``settings`` are arguments of that filesystem; one that is JSON is what it means there. Raises ``OSError``,
-    ``ValueError`` for a scheme that is not known and for wrong arguments, and ``MissingExtraError``.
+    ``settings`` are arguments of that filesystem; JSON values are parsed. Raises ``OSError``, ``ValueError`` for an
+    unknown scheme and for wrong arguments, and ``MissingExtraError``.
     """
     scheme = root.partition(":")[0]
     try:

@@ -1,4 +1,4 @@
-"""What is in a directory of any filesystem, and what matches wildcards."""
+"""Directory listings and wildcard matching on any filesystem."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from pyarrow import fs
 __all__ = ["glob", "has_wildcards", "list_directory"]
 
 _SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
-"""How a broker names the directory of a partition that it deletes, moves, or does not know (Kafka's
-``LocalLogBounds``).
-"""
+"""Names of partition directories that a broker is deleting, is moving, or does not recognize (Kafka's ``LocalLog``)."""
 _WILD: Final = re.compile(r"[*?[]")
 _GOOGLE: Final = "gcs"
-"""Arrow's name of a filesystem where a listing has no directory without an object of its own: all below is listed."""
+"""Arrow's name of a filesystem whose listings omit directories without an object, so they are listed recursively."""
 
 
 def has_wildcards(text: str) -> bool:
-    """Whether a path or a part of one has a wildcard."""
+    """Return whether a path or a part of a path has a wildcard."""
     return _WILD.search(text) is not None
 
 
 def glob(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
-    """Return what matches the parts of a path, of which one or more have wildcards; raises ``OSError``."""
+    """Return the entries that match the parts of a path with wildcards in one or more parts. Raises ``OSError``."""
     steady = next(number for number, part in enumerate(parts) if _WILD.search(part))
     found: list[fs.FileInfo] = [filesystem.get_file_info("/".join(parts[:steady]) or "/")]
     for part in parts[steady:]:
@@ -41,14 +39,14 @@ def glob(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
 
 
 def _passes(name: str, pattern: str) -> bool:
-    """Whether a name matches; a directory that is set aside matches only a pattern that asks for such."""
+    """Return whether a name matches. Directories being deleted or moved only match patterns with their suffix."""
     if _SET_ASIDE.fullmatch(name) and not pattern.endswith(("-delete", "-future", "-stray")):
         return False
     return fnmatchcase(name, pattern)
 
 
 def list_directory(filesystem: fs.FileSystem, path: str) -> list[fs.FileInfo]:
-    """Return what is in a directory; nothing if there is none. Raises ``OSError``."""
+    """Return the entries of a directory, none if it does not exist. Raises ``OSError``."""
     markers_only = filesystem.type_name == _GOOGLE
     chosen = fs.FileSelector(path, allow_not_found=True, recursive=markers_only)
     found: list[fs.FileInfo] = filesystem.get_file_info(chosen)

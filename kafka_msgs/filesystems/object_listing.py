@@ -1,6 +1,6 @@
-"""Objects below a path, and the sizes of objects whose names are known, on any filesystem.
+"""Objects below a path, and the sizes of objects with known names, on any filesystem.
 
-Owns listing for names that are not those of a broker's files; ``files`` owns those.
+Owns listings of names other than broker files, which ``path_resolution`` lists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["directory_of", "list_recursively", "stat_files"]
 
 
 def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
-    """Return files with their sizes, each None if it is not there. They are on one filesystem. Raises ``OSError``."""
+    """Return files of one filesystem with their sizes, and None for each missing file. Raises ``OSError``."""
     if not files:
         return []
     found = _filesystem(files[0]).get_file_info([file.path for file in files])
@@ -30,7 +30,7 @@ def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
 
 
 def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
-    """Return the directory that a path means, whose ``path`` others are below. Raises ``OptionError``."""
+    """Return the directory at a path, as the root of a listing. Raises ``OptionError``."""
     found = resolve_path(source, path, fs_options)
     for each in found.paths:
         made = LogFile(found.root, each, 0, None, None, None, found.fs_options)
@@ -40,7 +40,7 @@ def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTI
 
 
 def list_recursively(directory: LogFile) -> list[LogFile]:
-    """Return all files in a directory and in those below it. Raises ``OSError``."""
+    """Return all files in a directory and its subdirectories. Raises ``OSError``."""
     found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
     return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
 

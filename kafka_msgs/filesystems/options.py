@@ -1,6 +1,6 @@
-"""Settings of filesystems, by the names that Hadoop gives them, and which of them must not be shown.
+"""Filesystem options under Hadoop's names, and the masking of secrets in them.
 
-Owns the names and their precedence. What a setting does to a filesystem is left to ``arrow`` and ``fsspec_bridge``.
+Owns the names and their precedence. ``arrow_arguments`` and ``fsspec_bridge`` apply the options to filesystems.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import field, frozen
 __all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions", "mask_uri"]
 
 PREFIXES: Final = ("fs.", "dfs.", "google.cloud.auth.", "storage.")
-"""How the names of settings start. Those with ``storage.`` are arguments of a filesystem of ``fsspec``."""
+"""The prefixes of option names. Options with ``storage.`` are arguments of an ``fsspec`` filesystem."""
 
 _SECRET: Final = re.compile(r"secret|password|token|credential|access.?key|account.?key|\bsas\b|\bkey\b", re.IGNORECASE)
 _USER: Final = re.compile(r"(?<=://)[^/?@]*:[^/?@]*@")
@@ -26,33 +26,33 @@ _CREDENTIALS: Final = (
     re.compile(r"fs\.azure\.(?:account\.key|sas|account\.oauth2).*"),
     re.compile(r"(?:google\.cloud|fs\.gs)\.auth\..*"),
 )
-"""Settings that together say who asks: those of two sources are not mixed."""
+"""Groups of settings that together form credentials. Settings from two sources are not mixed in a group."""
 _SPARK: Final = "spark.hadoop."
 _HIDDEN: Final = "***"
 _LEAST: Final = 3
-"""A secret that is shorter is not looked for in texts: it would be found in every word."""
+"""Secrets up to this length are not masked in texts, because they would match parts of ordinary words."""
 
 
 @frozen
 class FilesystemOptions:
-    """Settings by name. Their values are not shown."""
+    """Filesystem options by name. Their values are excluded from the repr."""
 
     items: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, str]) -> FilesystemOptions:
-        """Return those of ``given`` that are settings of filesystems, by their names."""
+        """Return the filesystem options in ``given``, selected by name."""
         return cls(tuple(sorted((name, value) for name, value in given.items() if name.startswith(PREFIXES))))
 
     @classmethod
     def from_spark_conf(cls, conf: Mapping[str, str]) -> FilesystemOptions:
-        """Return the settings of filesystems in a configuration of Spark, which has ``spark.hadoop`` before names."""
+        """Return the filesystem options in a Spark configuration, which prefixes their names with ``spark.hadoop``."""
         return cls.from_mapping(
             {name.removeprefix(_SPARK): value for name, value in conf.items() if name.startswith(_SPARK)}
         )
 
     def over(self, other: FilesystemOptions) -> FilesystemOptions:
-        """Return these settings, and those of another source about which these say nothing."""
+        """Return these options, completed with options from another source that these do not override."""
         mine = {name.lower() for name, _ in self.items}
         whose = [form for form in _CREDENTIALS if any(map(form.fullmatch, mine))]
         left = {
@@ -64,19 +64,19 @@ class FilesystemOptions:
         return FilesystemOptions.from_mapping(left | dict(self.items))
 
     def get(self, name: str) -> str | None:
-        """Return the value of a setting, or None. Names do not depend on case."""
+        """Return the value of an option, or None. Names are case-insensitive."""
         return next((value for each, value in self.items if each.lower() == name.lower()), None)
 
     def starting(self, *prefixes: str) -> FilesystemOptions:
-        """Return the settings whose names start with one of ``prefixes``."""
+        """Return the options whose names start with one of ``prefixes``."""
         return FilesystemOptions(tuple(each for each in self.items if each[0].startswith(prefixes)))
 
     def without_prefix(self, prefix: str) -> dict[str, str]:
-        """Return the settings whose names start with ``prefix``, by the rest of the name."""
+        """Return the options whose names start with ``prefix``, by their names without it."""
         return {name.removeprefix(prefix): value for name, value in self.items if name.startswith(prefix)}
 
     def mask_secrets(self, text: str) -> str:
-        """Return a text with every secret of these settings replaced."""
+        """Return a text with every secret in these options replaced."""
         for value in sorted(self._secrets(), key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
         return text
@@ -89,14 +89,14 @@ NO_OPTIONS: Final = FilesystemOptions()
 
 
 def _says_more(name: str, general: str) -> bool:
-    """Whether a setting is ``general``, or the same for one bucket or one account."""
+    """Return whether an option is ``general``, or its variant for one bucket or account."""
     of_bucket = name.startswith("fs.s3a.bucket.") and name.endswith(general.removeprefix("fs.s3a"))
     of_account = name.startswith(f"{general}.") and general.startswith("fs.azure.")
     return name == general or of_bucket or of_account
 
 
 def mask_uri(uri: str) -> str:
-    """Return a path or URI as it may be shown: without passwords, and without the values of secret parameters."""
+    """Return a path or URI for display, without passwords and without the values of secret parameters."""
     return _PARAMETER.sub(_shown_parameter, _USER.sub(f"{_HIDDEN}@", uri)) if "://" in uri else uri
 
 

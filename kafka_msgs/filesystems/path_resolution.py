@@ -1,8 +1,7 @@
-"""Which files a path of a source means, on any filesystem, and their bytes as a local file.
+"""Resolution of paths to files on any filesystem, and local copies of their bytes.
 
-Owns the forms of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the driver and the
-executors of Spark go the same way; which there are and how they are opened is left to ``resolver``. What the files hold
-is left to others.
+Owns the syntax of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the Spark driver
+and executors use the same code. ``resolver`` opens filesystems. Other modules interpret the content of the files.
 """
 
 from __future__ import annotations
@@ -44,24 +43,25 @@ __all__ = [
 ]
 
 GONE: Final = "the file was deleted after the read was planned"
-"""Why a file that was listed cannot be read."""
+"""The reason why a listed file cannot be read."""
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
 _PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
-"""The parameters of a URI. A question mark that none follow is a wildcard."""
+"""The parameters of a URI. A question mark without parameters is a wildcard."""
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
-"""Names that Hadoop gives to filesystems which Arrow knows under another one."""
+"""Hadoop's URI schemes that have another name in Arrow."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ALTERNATIVES: Final = 256
-"""The most paths that the braces in a path may expand to."""
+"""The maximum number of paths from the braces in a path."""
 _CHUNK: Final = 2**22
 
 
 class FileKind(NamedTuple):
-    """Files that are looked for: what they are called in words, and how they are named.
+    """A kind of file to search for: its name in messages, and its file name patterns.
 
-    ``pattern`` is for what lies in a directory, ``wild`` for what matches a wildcard; one that is named needs none.
+    ``pattern`` applies to files in a directory, ``wild`` to files that match a wildcard. Files given by name need not
+    match.
     """
 
     name: str
@@ -75,10 +75,10 @@ SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(
 
 @frozen
 class LogFile:
-    """A file of batches: its path on the filesystem that ``root`` names (empty: this machine's), and its bytes.
+    """A file of batches: its path on the filesystem at ``root`` (empty for local files), and its size in bytes.
 
-    ``root`` is the URI of the filesystem, with its parameters and without a path. ``topic`` and ``partition`` are those
-    of the directory's name, ``base_offset`` that of the file's; None where the name has none.
+    ``root`` is the URI of the filesystem, with its parameters and without a path. ``topic`` and ``partition`` come from
+    the name of the directory, and ``base_offset`` from the name of the file; they are None if the name has none.
     """
 
     root: str = field(repr=mask_uri)
@@ -88,11 +88,11 @@ class LogFile:
     partition: int | None
     base_offset: int | None
     fs_options: FilesystemOptions = NO_OPTIONS
-    """What the filesystem is opened with."""
+    """The options of the filesystem."""
 
     @property
     def name(self) -> str:
-        """The path as it is shown: with the filesystem in front where that is not this machine's."""
+        """The path for display, prefixed with the filesystem if it is remote."""
         match = URI.fullmatch(self.root)
         if match is None or "://" in self.path:
             return self.path
@@ -106,39 +106,39 @@ class LogFile:
 
     @property
     def log(self) -> tuple[str, ...]:
-        """What the files of one partition's log have alike."""
+        """A key shared by the files of one partition's log."""
         return self.root, self.directory
 
     @property
     def first(self) -> int:
-        """The lowest offset that is read of the file, by its name."""
+        """The lowest offset to read from the file, according to its name."""
         return (self.base_offset or 0) if self.path.endswith(".log") else 0
 
     @property
     def is_segment(self) -> bool:
-        """Whether the file is named as a segment in a directory is."""
+        """Whether the file has the name of a segment."""
         return SEGMENTS.pattern.fullmatch(PurePosixPath(self.path).name) is not None
 
     @property
     def topic_partition(self) -> tuple[Any, ...]:
-        """The place of the file in the order of files: by topic, partition and offset."""
+        """The sort key of the file: topic, partition and offset."""
         return self.topic or "", -1 if self.partition is None else self.partition, self.base_offset or 0, self.path
 
     def sibling(self, name: str) -> LogFile:
-        """Return the file of that name in the same directory, of unknown size; it may not be there."""
+        """Return the file with a name in the same directory, of unknown size. It may not exist."""
         return _log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
 
     def sibling_with_suffix(self, ending: str) -> LogFile | None:
-        """Return the file of a segment with another ending, such as ``.index``; it may not be there. None: it is not.
+        """Return the file of a segment with another suffix, such as ``.index``, which may not exist.
 
-        Raises ``OSError``.
+        Return None if it surely does not exist. Raises ``OSError``.
         """
         return self.sibling(PurePosixPath(self.path).name.removesuffix(".log") + ending)
 
 
 @frozen(kw_only=True)
 class FileSlice(LogFile):
-    """A file that is a part of an object: ``size`` bytes of it, from byte ``begins`` on."""
+    """A file that is a part of an object: ``size`` bytes, starting at byte ``begins``."""
 
     begins: int
 
@@ -146,17 +146,17 @@ class FileSlice(LogFile):
 def log_files(
     source: str, paths: Sequence[str], kind: FileKind = SEGMENTS, fs_options: FilesystemOptions = NO_OPTIONS
 ) -> list[LogFile]:
-    """Return the segments that ``paths`` mean, by topic, partition and offset, each once; or files of another kind.
+    """Return the segments at ``paths``, or files of another kind, without duplicates, sorted by topic, partition and
+    offset.
 
-    A path is a file, the directory of a partition, a log directory, or has wildcards (``*``, ``?``, ``[a-c]``,
-    ``{a,b}``). It is a local path, a ``file:`` URI, or the URI of another filesystem, with that one's parameters
-    (``s3://bucket/logs?endpoint_override=...``) or ``fs_options``. What exists under the name as it is written is used
-    as it is, whatever characters the name has.
+    A path is a file, a partition directory, a log directory, or a pattern with wildcards (``*``, ``?``, ``[a-c]``,
+    ``{a,b}``). It may be a local path, a ``file:`` URI, or the URI of another filesystem, with parameters
+    (``s3://bucket/logs?endpoint_override=...``) or ``fs_options``. If a file exists under the literal path, that file
+    is used, regardless of special characters.
 
-    In a directory, and where there are wildcards, only files named as those of the kind count; a file that is named
-    itself is always taken. Wildcards pass over the directories that a broker is deleting or moving, or does not know.
-    Raises ``OptionError`` for a path that means nothing, and for two copies of one partition; ``MissingExtraError``
-    and ``OSError``.
+    In directories and with wildcards, only files with names of this kind are used. A file given by name is always used.
+    Wildcards skip directories that a broker is deleting, is moving, or does not recognize. Raises ``OptionError`` for a
+    path without files, and for two copies of a partition; ``MissingExtraError`` and ``OSError``.
     """
     found: dict[tuple[str, str], LogFile] = {}
     for path in paths:
@@ -178,7 +178,7 @@ def _real(file: LogFile) -> str:
 
 
 def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
-    """Refuse two directories of the same partition: every row would be there twice."""
+    """Refuse two directories of the same partition, which would duplicate every row."""
     first: dict[tuple[str, int], LogFile] = {}
     for file in files:
         if file.topic is None or file.partition is None:
@@ -191,13 +191,13 @@ def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is a URI of another filesystem than this machine's."""
+    """Return whether a path is a URI of a remote filesystem."""
     match = URI.fullmatch(path)
     return match is not None and match["scheme"].lower() != "file"
 
 
 def local_directory(source: str, path: str) -> Path:
-    """Return the directory that a path means on this machine, there or not. Raises ``OptionError`` for other paths."""
+    """Return the local directory at a path, whether or not it exists. Raises ``OptionError`` for remote paths."""
     if is_remote(path):
         reason = "it is written to a path that the driver and the executors both see, not to another filesystem"
         raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
@@ -206,7 +206,7 @@ def local_directory(source: str, path: str) -> Path:
 
 
 def file_from_uri(uri: str, size: int) -> LogFile:
-    """Return a file as its path tells it, wherever it is; its bytes come from elsewhere."""
+    """Return a file described only by its URI. The caller provides its bytes."""
     match = URI.fullmatch(uri)
     if match is None or match["scheme"] == "file":
         return _log_file("", re.sub("^file:/*", "/", uri), size)
@@ -223,10 +223,10 @@ def list_siblings(file: LogFile) -> dict[str, LogFile]:
 
 @contextmanager
 def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterator[tuple[Path, int]]:
-    """Give a local file with the bytes from ``start`` to ``end``, and the place that its first byte has in ``file``.
+    """Provide a local file with the bytes from ``start`` to ``end``, and the position of its first byte in ``file``.
 
-    A file of this machine is given as it is, whole. Raises ``FileNotFoundError``, also for a file that is deleted while
-    it is fetched, and ``OSError``.
+    A local file is provided directly and completely. Raises ``FileNotFoundError``, including for a file that is deleted
+    while it is fetched, and ``OSError``.
     """
     if not file.root and not isinstance(file, FileSlice):
         yield Path(file.path), 0
@@ -251,12 +251,12 @@ def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
 
 
 def is_there(file: LogFile) -> bool:
-    """Whether a file exists now."""
+    """Return whether a file currently exists."""
     return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
 
 
 def open_file(file: LogFile) -> NativeFile:
-    """Return a file open for reading at any place; raises ``OSError``."""
+    """Return a file open for random access. Raises ``OSError``."""
     data = _filesystem(file).open_input_file(file.path)
     if not isinstance(file, FileSlice):
         return data
@@ -269,7 +269,7 @@ def _filesystem(file: LogFile) -> fs.FileSystem:
 
 
 class ResolvedPath(NamedTuple):
-    """What a path means: the root, its settings, and the paths on it that the text can mean, the likeliest first."""
+    """A resolved path: the root, its options, and the possible paths on it, the most likely first."""
 
     root: str
     fs_options: FilesystemOptions
@@ -277,7 +277,7 @@ class ResolvedPath(NamedTuple):
 
 
 def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> ResolvedPath:
-    """Return what a path means, there or not. Raises ``OptionError`` and ``MissingExtraError``."""
+    """Resolve a path, whether or not it exists. Raises ``OptionError`` and ``MissingExtraError``."""
     if path.startswith("file:"):
         places = [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
         return ResolvedPath("", NO_OPTIONS, places)
@@ -295,7 +295,7 @@ def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> Resol
 
 
 def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> str:
-    """Return the path that a root means on its filesystem. Raises ``OptionError``, which does not show secrets."""
+    """Return the path of a root on its filesystem. Raises ``OptionError`` without secrets in its text."""
     try:
         return filesystem_of(root, fs_options).start
     except (OSError, TypeError, ValueError) as error:
@@ -315,7 +315,7 @@ def _path_of_file_uri(source: str, uri: str) -> str:
 
 
 def _decodings(path: str) -> list[str]:
-    """Return a path as it is written, and as it reads if its percent signs are escapes."""
+    """Return a path as written, and with its percent escapes decoded."""
     decoded = unquote(path)
     return [path] if decoded == path else [path, decoded]
 
@@ -342,7 +342,7 @@ def _taken(
 
 
 def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[fs.FileInfo, bool]]:
-    """Return what a path means, each with whether it was found by wildcards."""
+    """Return the entries at a path, each with a flag whether wildcards matched it."""
     info = filesystem.get_file_info(path)
     if info.type != fs.FileType.NotFound:
         return [(info, False)]
@@ -372,7 +372,7 @@ def _expanded(source: str, path: str) -> list[str]:
 
 
 def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
-    """Yield what lies in a directory, and in those in it that are named as partitions are."""
+    """Yield the entries of a directory, and of its subdirectories with partition names."""
     for info in list_directory(filesystem, path):
         if info.type == fs.FileType.File:
             yield info

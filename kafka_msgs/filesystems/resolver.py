@@ -1,7 +1,7 @@
-"""The filesystem that a URI means, with the settings that are for it.
+"""Resolution of URIs to filesystems with their options.
 
-Owns which library reads which scheme, and what a URI itself says: the bucket, the account, parameters. A parameter of
-the URI has precedence over a setting, and a setting over the environment of the process.
+Owns the mapping of schemes to libraries, and the parsing of URIs: bucket, account and parameters. URI parameters take
+precedence over options, and options over environment variables.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _AZURE_DOMAIN: Final = "dfs.core.windows.net"
 
 
 class OpenedFilesystem(NamedTuple):
-    """A filesystem, and the path on it that the authority of the URI means."""
+    """A filesystem, and the path on it given by the authority of the URI."""
 
     filesystem: fs.FileSystem
     start: str
 
 
 def settings_for(scheme: str, given: FilesystemOptions) -> FilesystemOptions:
-    """Return those settings that filesystems of a scheme have."""
+    """Return the options that apply to filesystems of a scheme."""
     kind = _KINDS.get(scheme)
     return given.starting(*(kind.settings if kind else _OTHER.settings))
 
 
 @lru_cache(maxsize=16)
 def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> OpenedFilesystem:
-    """Return the filesystem of a root, which is a URI with parameters and without a path; empty for this machine's.
+    """Return the filesystem of a root: a URI with parameters and without a path, or empty for the local filesystem.
 
     Raises ``OSError``, ``ValueError`` and ``MissingExtraError``.
     """
@@ -91,7 +91,7 @@ def _azure(root: str, authority: str, query: str, fs_options: FilesystemOptions)
 
 
 def _hdfs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
-    """HDFS by a library of its own where that is installed; otherwise by Arrow, which needs Java and ``libhdfs``."""
+    """Return HDFS through ``hdfs_native`` if installed, otherwise through Arrow, which needs Java and ``libhdfs``."""
     named = authority or URI.sub(lambda match: match["authority"], fs_options.get("fs.defaultFS") or "")
     user, _, place = named.rpartition("@")
     host, _, port = place.partition(":")
@@ -114,7 +114,7 @@ def _other(root: str, authority: str, query: str, fs_options: FilesystemOptions)
 
 
 class _Kind(NamedTuple):
-    """Filesystems of a scheme: how one is opened, and how the names of its settings start."""
+    """The filesystems of a scheme: the function that opens one, and the prefixes of its option names."""
 
     open: Callable[[str, str, str, FilesystemOptions], OpenedFilesystem]
     settings: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Local directories on their way to another filesystem."""
+"""Upload of local directories to another filesystem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOURCE: Final = "kafka-msgs"
 
 
 def check_empty(uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> None:
-    """Raise ``JobPathError`` where something is under a URI, or where it cannot be looked at."""
+    """Raise ``JobPathError`` if the location of a URI is not empty or cannot be listed."""
     filesystem, path = resolve_uri(uri, fs_options)
     try:
         named = filesystem.get_file_info(path)
@@ -31,7 +31,7 @@ def check_empty(uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> None:
 
 
 def copy_directory(directory: Path, uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> None:
-    """Copy what is in a directory to a URI. Raises ``JobPathError``, also where not all of it has arrived."""
+    """Copy the content of a directory to a URI. Raises ``JobPathError``, including for an incomplete copy."""
     filesystem, path = resolve_uri(uri, fs_options)
     try:
         fs.copy_files(str(directory), path, fs.LocalFileSystem(), filesystem)
@@ -43,7 +43,7 @@ def copy_directory(directory: Path, uri: str, fs_options: FilesystemOptions = NO
 
 
 def _lost(directory: Path, filesystem: fs.FileSystem, path: str) -> str | None:
-    """Return a file that was not copied whole, or None: some libraries do not report that a server refused one."""
+    """Return a file that was not copied completely, or None. Some libraries do not report files refused by a server."""
     files = {file.relative_to(directory).as_posix(): file for file in directory.rglob("*") if file.is_file()}
     found = filesystem.get_file_info([f"{path}/{name}" for name in files])
     return next(
@@ -52,7 +52,7 @@ def _lost(directory: Path, filesystem: fs.FileSystem, path: str) -> str | None:
 
 
 def resolve_uri(uri: str, fs_options: FilesystemOptions = NO_OPTIONS) -> tuple[fs.FileSystem, str]:
-    """Return the filesystem that a URI means, and the path on it. Raises ``JobPathError``."""
+    """Return the filesystem of a URI, and the path on it. Raises ``JobPathError``."""
     try:
         found = resolve_path(_SOURCE, uri, fs_options)
     except OptionError as error:

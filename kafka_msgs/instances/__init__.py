@@ -1,5 +1,5 @@
-"""What instances of message classes do most: they are made, compared, hashed, changed and freed.
+"""The basic operations of message instances: construction, comparison, hashing, replacement and deallocation.
 
-attrs makes the classes, and ``schema.py`` gives them equality. That is the whole behaviour. ``native`` does the same in
-the C core, and ``python`` adds nothing to it.
+attrs builds the classes, and ``schema.py`` adds equality. That is the complete behaviour. ``native`` implements the
+same behaviour in the C core, and ``python`` adds nothing to it.
 """

@@ -1,4 +1,4 @@
-"""Message classes whose instances the C core makes, compares, hashes and frees.
+"""Message classes whose instances the C core creates, compares, hashes and frees.
 
 This module is imported only if the C core is in use.
 """
@@ -21,7 +21,7 @@ _METHODS: Final[dict[str, tuple[int, tuple[str | None, ...]]]] = {
     "decode": (1, ("cls", "data", "version", None, "options")),
     "read": (2, ("cls", "buffer", "version", "offset", "options")),
 }
-"""The number of each method in the core, and what it calls the owner, the data, the version, an offset, the options."""
+"""The number of each method in the core, and its names for the owner, data, version, offset and options."""
 
 
 def seal(cls: type[Any], fields: tuple[tuple[str, Any], ...]) -> None:

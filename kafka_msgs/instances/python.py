@@ -1,4 +1,4 @@
-"""Message classes as attrs makes them."""
+"""Unmodified attrs message classes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Sealing: which message classes have instances that are nothing but the values of their fields, given as they are.
+"""Sealing: detects message classes whose instances consist only of their unmodified field values.
 
-The core makes, compares and frees the instances of such a class itself. This module is the one place in Python that
-decides it, and ``_core/values.c`` is the one in C that relies on it. Anything else a class does is left to the class,
-so a class that is not sealed is only slower.
+The core creates, compares and frees the instances of sealed classes itself. Only this module decides about sealing in
+Python, and only ``_core/values.c`` relies on it in C. Unsealed classes keep their own methods, and are only slower.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _values: Final = backend_module("kafka_msgs.instances")
 
 
 def seal(cls: type[Any], fields: Callable[[], tuple[tuple[str, Any], ...]]) -> bool:
-    """Seal a new class if it is plain, and return whether it is; ``fields`` returns the names and defaults."""
+    """Seal a new class if it is eligible, and return whether it is; ``fields`` returns the names and defaults."""
     setattr(cls, MADE_INIT, _init_by_attrs(cls))
     sealed = cls._sealed = _is_plain(cls)
     if sealed:
@@ -35,7 +34,7 @@ def seal(cls: type[Any], fields: Callable[[], tuple[tuple[str, Any], ...]]) -> b
 
 
 def is_still_sealed(cls: type[Any]) -> bool:
-    """Whether a sealed class is still plain after a change to it. If not, unseal it: only its own methods are right."""
+    """Return whether a sealed class is still eligible after a change. If not, unseal it so that its methods apply."""
     # The lookup gives the class a version tag, which the core remembers. A class sealed by a test alone stays sealed.
     sealed = bool(getattr(cls, "_sealed", True))
     if sealed and "_sealed" in vars(cls) and not _is_plain(cls):
@@ -45,9 +44,9 @@ def is_still_sealed(cls: type[Any]) -> bool:
 
 
 def _init_by_attrs(cls: type[Any]) -> Any:
-    """Return the class's own ``__init__`` if attrs made it, or None.
+    """Return the class's own ``__init__`` if attrs created it, or None.
 
-    attrs states that since 25.4 (``attrs.inspect``). With earlier releases only deferred classes are sealed.
+    attrs reports that since 25.4 (``attrs.inspect``). With earlier releases only deferred classes are sealed.
     """
     properties: Any = vars(cls).get("__attrs_props__")
     made = properties is not None and not isinstance(properties, DeferredAttribute) and properties.added_init
@@ -55,10 +54,10 @@ def _init_by_attrs(cls: type[Any]) -> Any:
 
 
 def _is_plain(cls: type[Any]) -> bool:
-    """Whether instances of a class are nothing but the values of its fields.
+    """Return whether instances of a class consist only of their field values.
 
-    That holds for generated classes. A subclass may have a ``__dict__``, weak references, methods in the place of the
-    generated ones, or fields that check and convert. A class that adds no fields gains nothing.
+    This is true for generated classes. A subclass may have a ``__dict__``, weak references, overridden methods, or
+    fields that check and convert. A class without additional fields gains nothing.
     """
     own = vars(cls)
     return (
@@ -78,7 +77,7 @@ def _has_init_by_attrs(own: Mapping[str, Any]) -> bool:
 
 
 def _methods_of_base(cls: type[Any]) -> Mapping[str, Any]:
-    """Return the attributes of ``Struct``, the first class that attrs made."""
+    """Return the attributes of ``Struct``, the first attrs class."""
     for base in reversed(cls.__mro__):
         if "__attrs_attrs__" in vars(base):
             break
@@ -86,7 +85,7 @@ def _methods_of_base(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def _is_special(cls: type[Any], expected: Mapping[str, Any]) -> bool:
-    """Whether a class itself has methods other than the expected ones."""
+    """Return whether a class itself has methods other than the expected ones."""
     own = vars(cls)
     return not _SPECIAL.isdisjoint(own) and any(own[name] is not expected.get(name) for name in _SPECIAL if name in own)
 

@@ -1,10 +1,10 @@
-"""What the records of Kafka's internal topics mean.
+"""Interpretation of the records in Kafka's internal topics.
 
-``records`` turns a key and a value into typed messages and back. ``batch_decoding`` takes the records out of record
-batches. ``replay`` loads records into the state that a coordinator holds; ``share_state`` does the part of share
-partitions. ``remote_log`` does the same for the segments in tiered storage. ``group_descriptions`` gives a group as its
-coordinator describes it, ``consumer_protocol`` opens the bytes that classic members sent.
+``records`` converts keys and values to typed messages and back. ``batch_decoding`` extracts the records from record
+batches. ``replay`` loads records into the state of a coordinator, with ``share_state`` for share partitions.
+``remote_log`` builds the state of segments in tiered storage. ``group_descriptions`` describes a group like its
+coordinator, and ``consumer_protocol`` decodes the bytes that classic members sent.
 
-Nothing here opens a file or a connection: batches and records come from the caller. Nothing is imported by this
-module, so that each part costs only what it needs.
+This package does not open files or connections: the caller provides batches and records. This module does not import
+the submodules, so that each one loads only its dependencies.
 """

@@ -1,7 +1,7 @@
-"""The records of an internal topic, taken out of the record batches of its log.
+"""The records of an internal topic, extracted from the record batches of its log.
 
 A batch adds two facts to its records: the producer id of a transaction, and the control record that ends it.
-``records`` decodes keys and values. ``replay`` makes the state from them.
+``records`` decodes keys and values. ``replay`` builds the state from them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["decode_batches"]
 
 
 def decode_batches(topic: str, batches: Iterable[Batch]) -> Iterator[InternalRecord | TransactionEnd]:
-    """Yield the records in ``batches`` of the internal topic of that name, in order, as ``replay`` takes them.
+    """Yield the records in ``batches`` of an internal topic, in order, as input for ``replay``.
 
-    The control records of a transaction become ``TransactionEnd``. Those of KRaft are left out. Raises what
-    ``decode_record`` and the ``records`` of a batch raise.
+    The control records of transactions become ``TransactionEnd``. KRaft control records are skipped. Raises the errors
+    of ``decode_record`` and of the ``records`` of a batch.
     """
     for batch in batches:
         if isinstance(batch, RecordBatch) and batch.is_control:

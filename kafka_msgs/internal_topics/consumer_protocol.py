@@ -1,8 +1,8 @@
-"""The subscriptions and assignments that members of consumer groups sent, which the group's records carry as bytes.
+"""The subscriptions and assignments of consumer group members, embedded as bytes in the group's records.
 
-This module decodes those bytes. The broker stores them without a change. In groups of another protocol type (Kafka
-Connect's, for example) they have another meaning. Each embedded message is read separately, so a malformed one does not
-hide the others. ``records`` reads the records themselves.
+This module decodes these bytes, which the broker stores unchanged. Groups of another protocol type (such as Kafka
+Connect) use other formats. Each embedded message is read separately, so a malformed one does not affect another.
+``records`` reads the records themselves.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _VERSION_SIZE: Final = 2
 class EmbeddedMessage(Generic[M]):
     """A message embedded in a record: an int16 version, then the message.
 
-    ``version`` and ``message`` are None if nothing can be read, or if there are no bytes. ``fault`` is the error of
-    bytes that are not a message of their version. Then ``message`` has the fields of version 0 that come before the
-    fault. Kafka's group coordinator reads these fields, too.
+    ``version`` and ``message`` are None if the bytes are unreadable or empty. ``fault`` is the error of bytes that are
+    not a message of their version. In that case ``message`` contains the fields of version 0 before the fault, which
+    Kafka's group coordinator also reads.
     """
 
     version: int | None = None
@@ -68,10 +68,10 @@ class ConsumerMember:
 
 
 def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
-    """Return the members of a classic group of consumers, opened as ``decode_member`` does.
+    """Return the members of a classic consumer group, decoded like ``decode_member``.
 
-    A group without members has none, whatever its protocol type. Raises ``DecodeError`` for the members of a group of
-    another protocol type.
+    A group without members returns none, regardless of its protocol type. Raises ``DecodeError`` for the members of a
+    group of another protocol type.
     """
     if group.members and group.protocol_type != "consumer":
         reason = f"members of a group of type {group.protocol_type!r} do not speak the consumer protocol"
@@ -80,11 +80,11 @@ def consumer_members(group: GroupMetadataValue) -> tuple[ConsumerMember, ...]:
 
 
 def decode_member(member: MemberMetadata) -> ConsumerMember:
-    """Return one member of a classic group of consumers, with what its bytes hold and the faults in them.
+    """Return one member of a classic consumer group, with its decoded subscription and assignment, and their faults.
 
-    A version above the highest known one is read as that one, as consumers do (Kafka's ``ConsumerProtocol``). Some
-    clients write a subscription of version 1 that ends before the owned partitions. Then the result has the topics and
-    the fault, because the group coordinator reads only the fields of version 0 (``ClassicGroup``).
+    Versions above the highest known one are read as that version, as in Kafka's ``ConsumerProtocol``. Some clients
+    write a subscription of version 1 that ends before the owned partitions. In that case the result contains the topics
+    and the fault, because the group coordinator reads only the fields of version 0 (``ClassicGroup``).
     """
     assigned = member.assignment
     return ConsumerMember(
@@ -97,9 +97,9 @@ def decode_member(member: MemberMetadata) -> ConsumerMember:
 def classic_subscriptions(
     member: ConsumerGroupMemberMetadataValue,
 ) -> dict[str, EmbeddedMessage[ConsumerProtocolSubscription]]:
-    """Return the subscriptions, by assignor, of a member that takes part in a new consumer group by the old protocol.
+    """Return the subscriptions, by assignor, of a member that uses the classic protocol in a new consumer group.
 
-    Empty for a member that speaks the new one (KIP-848). The subscriptions are opened as those of ``decode_member``.
+    Empty for a member that uses the new protocol (KIP-848). The subscriptions are decoded like in ``decode_member``.
     """
     classic = member.classic_member_metadata
     return {
@@ -109,7 +109,7 @@ def classic_subscriptions(
 
 
 def decode_embedded(cls: type[M], data: bytes) -> EmbeddedMessage[M]:
-    """Return the message in the bytes of a member, or their fault, as ``decode_member`` does."""
+    """Return the message in the bytes of a member, or their fault, like ``decode_member``."""
     try:
         version, message = decode_versioned(cls, data, newer="clamp")
     except (DecodeError, UnsupportedVersionError) as fault:
@@ -118,7 +118,7 @@ def decode_embedded(cls: type[M], data: bytes) -> EmbeddedMessage[M]:
 
 
 def _without_the_rest(cls: type[M], data: bytes, fault: EmbeddedFault) -> EmbeddedMessage[M]:
-    """Return the readable part of malformed bytes: the fields of the stated version, or only those of version 0."""
+    """Return the readable part of malformed bytes: the fields of their version, or only the fields of version 0."""
     if len(data) < _VERSION_SIZE:
         return EmbeddedMessage(fault=fault)
     stated = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)

@@ -1,8 +1,8 @@
-"""The description of a group that its coordinator would give, made from the records of the group.
+"""Group descriptions like a coordinator's, built from the records of the group.
 
-This module knows the meaning of the records for all four kinds of groups, and the state that follows from them. A
-coordinator also knows facts that it does not record: the members that are joining now, and the restored tasks. Such
-facts are not here. ``replay`` collects the records of a group. ``members`` decodes the bytes inside a classic member.
+This module interprets the records of all four kinds of groups, and derives the group state. A coordinator has further
+facts that it does not record, such as joining members and restored tasks. The descriptions do not contain these.
+``replay`` collects the records of a group. ``consumer_protocol`` decodes the bytes inside classic members.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Role: TypeAlias = Literal["partition", "active", "standby", "warmup"]
 
 @frozen(kw_only=True)
 class AssignedItem:
-    """A partition, or a task of a streams group, that a member has, will get, or must give up.
+    """A partition, or a task of a streams group, that a member owns, will own, or must revoke.
 
     ``role`` is ``"partition"``, except for tasks. A partition has a ``topic`` in a classic group and a ``topic_id`` in
     the other groups. A task has a ``subtopology_id``. Each has its number.
@@ -63,9 +63,9 @@ class AssignedItem:
 class MemberDescription:
     """A member of a group. A field that its kind of group does not have is None.
 
-    ``state`` is the progress of the member towards its target assignment. ``problem`` reports faults in the bytes of a
-    classic member: its subscription and its assignment. The parts that can be read are present: a malformed
-    subscription does not hide the assignment, as in Kafka's own tool.
+    ``state`` is the progress of the member towards its target assignment. ``problem`` reports faults in the
+    subscription and assignment of a classic member. Readable parts are present: as in Kafka's own tool, a malformed
+    subscription does not hide the assignment.
     """
 
     member_id: str
@@ -106,9 +106,9 @@ class GroupDescription:
 
 
 def describe_group(group: ReplayedGroup) -> GroupDescription:
-    """Return the description of a group that its coordinator would give.
+    """Return the description of a group, as its coordinator would return it.
 
-    A group that has only offsets is an empty classic group, as in the coordinator.
+    As in the coordinator, a group that has only offsets is an empty classic group.
     """
     values = _ValuesByClass(group)
     if group.kind is None or group.kind == "classic":
@@ -271,7 +271,7 @@ def _state(epoch: int, assignment_epoch: int, members: Iterable[MemberDescriptio
 
 
 def _member(kind: _Kind, member_id: str, values: _ValuesByClass) -> MemberDescription:
-    """A member. Without a record of its assignment it is new: epoch 0, and nothing to give up."""
+    """Return a member. Without an assignment record, it is new: it has epoch 0 and no partitions to revoke."""
     metadata = values.by_member(kind.member)[member_id]
     current = values.by_member(kind.current).get(member_id)
     target = values.by_member(kind.member_target).get(member_id)

@@ -1,9 +1,9 @@
 """The records of Kafka's internal topics as typed messages, decoded and encoded.
 
-This module knows which messages each topic holds, and their two forms: key and value of a coordinator, and the frames
-of the metadata topics. Record types come from the index of the generated messages. So a type of a new release is known
-when the messages are generated from that release. ``replay`` makes the state from the records. ``batch_decoding`` takes
-records and control records out of batches.
+This module owns the mapping of topics to messages, and the two record formats: coordinator keys and values, and the
+frames of the metadata topics. Record types come from the index of the generated messages, so generating the messages
+from a new release adds its types. ``replay`` builds the state from the records. ``batch_decoding`` extracts records and
+control records from batches.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 NO_PRODUCER: Final = -1
-"""The producer id of a record that is not in a transaction."""
+"""The producer id of a non-transactional record."""
 
 _FRAME_VERSIONS: Final = VersionRange(1, 1)
 _MAX_INT16: Final = 0x7FFF
@@ -98,7 +98,7 @@ class TopicRecord:
 
 @frozen(kw_only=True)
 class UnknownRecord:
-    """A record of a type that this release does not have: the number of the type, and the bytes of key and value."""
+    """A record of a type that this release does not support: the type number, and the bytes of key and value."""
 
     topic: str
     record_type: int
@@ -119,7 +119,7 @@ class KeyValue(NamedTuple):
 
 
 def internal_topic(name: str) -> InternalTopic:
-    """Return the internal topic of that name; raises ``UnknownInternalTopicError``."""
+    """Return the internal topic with this name. Raises ``UnknownInternalTopicError``."""
     topic = TOPICS.get(name)
     if topic is None:
         raise UnknownInternalTopicError(topic=name)
@@ -129,10 +129,10 @@ def internal_topic(name: str) -> InternalTopic:
 def decode_record(
     topic: str, key: Buffer | None, value: Buffer | None, *, producer_id: int = NO_PRODUCER
 ) -> InternalRecord:
-    """Return the record that ``key`` and ``value`` hold in the internal topic of that name.
+    """Decode the record with ``key`` and ``value`` in an internal topic.
 
-    A type that this release does not have gives an ``UnknownRecord``. Raises ``UnknownInternalTopicError``,
-    ``DecodeError``, and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Surplus bytes
+    Returns an ``UnknownRecord`` for a type that this release does not support. Raises ``UnknownInternalTopicError``,
+    ``DecodeError``, and ``UnsupportedVersionError`` for a value of a known type at an unknown version. Trailing bytes
     are an error.
     """
     place = internal_topic(topic)
@@ -141,7 +141,7 @@ def decode_record(
     if place.framed:
         return _decode_frame(place, raw_key, raw_value, producer_id)
     if raw_key is not None and (known := _KNOWN.get((topic, raw_key[:2], raw_value and raw_value[:2]))) is not None:
-        # Most records are of a few types and versions, and nothing about those is looked up again.
+        # Most records have one of a few types and versions, whose codecs are cached.
         typed_key = known.key.decode(raw_key, 2)
         message = None if raw_value is None or known.value is None else known.value.decode(raw_value, 2)
         return TopicRecord(topic=topic, key=typed_key, value=message, version=known.version, producer_id=producer_id)
@@ -149,10 +149,10 @@ def decode_record(
 
 
 def encode_record(record: InternalRecord) -> KeyValue:
-    """Return the key and value of a record as Kafka writes them. Those of an ``UnknownRecord`` are unchanged.
+    """Return the key and value of a record as Kafka writes them. The bytes of an ``UnknownRecord`` are unchanged.
 
     Raises ``UnknownInternalTopicError``, ``UnsupportedVersionError``, and ``EncodeError`` for messages that cannot be
-    written, are not of the topic, or do not belong together.
+    written, do not belong to the topic, or do not match each other.
     """
     place = internal_topic(record.topic)
     if isinstance(record, UnknownRecord):
@@ -169,7 +169,7 @@ class _Codecs(NamedTuple):
 
 
 _KNOWN: Final[dict[tuple[str, bytes, bytes | None], _Codecs]] = {}
-"""The codecs by topic and by the first two bytes of key and value, of what was decoded before."""
+"""The codecs used so far, by topic and the first two bytes of key and value."""
 
 
 @cache

@@ -1,9 +1,9 @@
-"""The segments in tiered storage that the records of ``__remote_log_metadata`` tell of, and which offsets each is for.
+"""The segments in tiered storage according to ``__remote_log_metadata``, and the offsets to read from each.
 
-This module owns the effect of a record: a segment is copied, is there, is deleted, is gone. It follows Kafka's classes
-``RemotePartitionMetadataStore``, ``RemoteLogMetadataCache`` and ``RemoteLogLeaderEpochState`` (KIP-405). Where the
-bytes of a segment are is left to its plugin, and to ``kafka_msgs.log.remote_naming``. The time is linear in the
-records, but for sorting.
+This module owns the effect of each record: a segment is being copied, available, being deleted, or deleted. It follows
+Kafka's classes ``RemotePartitionMetadataStore``, ``RemoteLogMetadataCache`` and ``RemoteLogLeaderEpochState``
+(KIP-405). The storage plugin and ``kafka_msgs.log.remote_naming`` determine the location of a segment's bytes. Apart
+from sorting, the time is linear in the number of records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class SegmentState(IntEnum):
-    """What is happening to a segment (Kafka's ``RemoteLogSegmentState``)."""
+    """The state of a segment (Kafka's ``RemoteLogSegmentState``)."""
 
     COPY_STARTED = 0
     COPY_FINISHED = 1
@@ -49,7 +49,7 @@ class SegmentState(IntEnum):
 
 
 class PartitionDeletion(IntEnum):
-    """How far the deletion of a partition has come (Kafka's ``RemotePartitionDeleteState``)."""
+    """The progress of a partition's deletion (Kafka's ``RemotePartitionDeleteState``)."""
 
     MARKED = 0
     STARTED = 1
@@ -61,11 +61,11 @@ _MAY_BECOME: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
     SegmentState.COPY_FINISHED: frozenset({SegmentState.COPY_FINISHED, SegmentState.DELETE_STARTED}),
     SegmentState.DELETE_STARTED: frozenset({SegmentState.DELETE_STARTED, SegmentState.DELETE_FINISHED}),
 }
-"""What an update may make of a segment. One that is deleted is not known any more."""
+"""The valid state transitions of a segment. Deleted segments are not tracked."""
 
 
 class TopicIdPartition(NamedTuple):
-    """A partition whose segments are in tiered storage. A topic that is created again has another id."""
+    """A partition with segments in tiered storage. A recreated topic has another id."""
 
     topic: str
     topic_id: UUID
@@ -73,7 +73,7 @@ class TopicIdPartition(NamedTuple):
 
 
 class EpochStart(NamedTuple):
-    """A leader epoch, and its first offset."""
+    """A leader epoch and its start offset."""
 
     epoch: int
     start_offset: int
@@ -83,9 +83,10 @@ class EpochStart(NamedTuple):
 class RemoteSegment:
     """A copy of a segment in tiered storage (Kafka's ``RemoteLogSegmentMetadata``).
 
-    ``end_offset`` is the last offset, included. ``epochs`` are the leader epochs in it, ascending. ``size`` is that of
-    the ``.log`` file in bytes. Times are in milliseconds since the epoch: ``max_timestamp`` is the largest one of a
-    record, ``event_timestamp`` that of the last change. ``custom_metadata`` are bytes of the plugin (KIP-917).
+    ``end_offset`` is the last offset, inclusive. ``epochs`` are the leader epochs in it, ascending. ``size`` is the
+    size of the ``.log`` file in bytes. Times are in milliseconds since the epoch: ``max_timestamp`` is the largest
+    record timestamp, ``event_timestamp`` the time of the last change. ``custom_metadata`` contains bytes of the plugin
+    (KIP-917).
     """
 
     place: TopicIdPartition
@@ -100,16 +101,16 @@ class RemoteSegment:
     custom_metadata: bytes | None
     state: SegmentState
     txn_index_empty: bool
-    """Whether it is known to have no aborted transactions."""
+    """Whether it is known to contain no aborted transactions."""
 
     def last_offset_in(self, epoch: int) -> int:
-        """Return the last offset that the segment can have in a leader epoch: before the next one, or its end."""
+        """Return the last possible offset of the segment in a leader epoch: before the next epoch, or its end."""
         after = bisect_right(self.epochs, epoch, key=itemgetter(0))
         return self.epochs[after].start_offset - 1 if after < len(self.epochs) else self.end_offset
 
 
 class RemoteSegmentRange(NamedTuple):
-    """A segment, and the offsets that it is read for: from ``start`` on and before ``end``."""
+    """A segment, and the offsets to read from it: from ``start`` to before ``end``."""
 
     segment: RemoteSegment
     start: int
@@ -117,7 +118,7 @@ class RemoteSegmentRange(NamedTuple):
 
 
 class DroppedRecord(NamedTuple):
-    """A record without an effect, because it does not fit those before it, and why. Kafka logs such records."""
+    """A record without an effect, because it contradicts earlier records, and the reason. Kafka logs such records."""
 
     record: object
     reason: str
@@ -127,9 +128,10 @@ class DroppedRecord(NamedTuple):
 class RemotePartition:
     """The segments of a partition in tiered storage.
 
-    ``segments`` are all that are not deleted, by id, those being copied or deleted among them. ``referenced`` has, by
-    leader epoch, the segments that are read: the first offset of the epoch in each, ascending, and its id. ``highest``
-    is the largest offset that was ever copied in an epoch. ``deletion`` is None unless the partition is being deleted.
+    ``segments`` are all existing segments by id, including segments being copied or deleted. ``referenced`` lists, by
+    leader epoch, the segments to read: the first offset of the epoch in each, ascending, and the segment id.
+    ``highest`` is the largest offset that was ever copied in an epoch. ``deletion`` is None unless the partition is
+    being deleted.
     """
 
     place: TopicIdPartition
@@ -139,7 +141,7 @@ class RemotePartition:
     deletion: PartitionDeletion | None = None
 
     def segment_at(self, epoch: int, offset: int) -> RemoteSegment | None:
-        """Return the segment that has an offset of a leader epoch (Kafka's ``remoteLogSegmentMetadata``)."""
+        """Return the segment with an offset of a leader epoch (Kafka's ``remoteLogSegmentMetadata``)."""
         entries = self.referenced.get(epoch, ())
         number = bisect_right(entries, offset, key=itemgetter(0)) - 1
         if number < 0:
@@ -148,11 +150,11 @@ class RemotePartition:
         return segment if offset <= segment.last_offset_in(epoch) else None
 
     def lineage(self) -> tuple[EpochStart, ...]:
-        """Return the leader epochs of the segments that are read, and the first offset of each.
+        """Return the leader epochs of the referenced segments, and the start offset of each.
 
         The records of an epoch were replaced if it starts at or after the start of a later epoch (KIP-101), or if a
-        segment has a later epoch right after an earlier one. Such an epoch is left out. ``leader-epoch-checkpoint`` of
-        the partition's log has the lineage exactly; this is what segments tell of it.
+        segment has a later epoch right after an earlier one. Such an epoch is omitted. The exact lineage is in the
+        ``leader-epoch-checkpoint`` of the partition's log; this method derives it from the segments.
         """
         kept: list[EpochStart] = []
         highest = max(self.referenced, default=0)
@@ -164,7 +166,7 @@ class RemotePartition:
         return tuple(reversed(kept))
 
     def _before(self, epoch: int) -> Iterator[int]:
-        """Yield the epochs that come right before an epoch in the segments that are read for it."""
+        """Yield the epochs that directly precede an epoch in its referenced segments."""
         for _, segment_id in self.referenced[epoch]:
             epochs = self.segments[segment_id].epochs
             at = bisect_left(epochs, epoch, key=itemgetter(0))
@@ -172,10 +174,10 @@ class RemotePartition:
                 yield epochs[at - 1].epoch
 
     def ranges(self, lineage: Sequence[tuple[int, int]] | None = None) -> tuple[RemoteSegmentRange, ...]:
-        """Return the segments that are read, in the order of offsets, each with the offsets that it is read for.
+        """Return the segments to read, in the order of offsets, each with its offset range.
 
-        For each offset that is the segment that Kafka reads: that of the offset's leader epoch. ``lineage`` are epochs
-        with their first offsets, ascending, such as those of ``leader-epoch-checkpoint``; by default ``lineage()``.
+        As in Kafka, each offset is read from a segment of its leader epoch. ``lineage`` contains epochs with their
+        start offsets, ascending, such as the content of ``leader-epoch-checkpoint``; by default ``lineage()``.
         """
         known = self.lineage() if lineage is None else lineage
         found: list[RemoteSegmentRange] = []
@@ -197,7 +199,7 @@ class RemotePartition:
 
 @frozen(kw_only=True)
 class RemoteLog:
-    """What the records of ``__remote_log_metadata`` make: the partitions that have segments, and what had no effect."""
+    """The state from the records of ``__remote_log_metadata``: partitions with segments, and dropped records."""
 
     partitions: Mapping[TopicIdPartition, RemotePartition]
     dropped: tuple[DroppedRecord, ...]
@@ -208,10 +210,10 @@ def _with_next(items: Sequence[T]) -> Iterator[tuple[T, T | None]]:
 
 
 def replay_remote_log(records: Iterable[object]) -> RemoteLog:
-    """Return the state that the records of ``__remote_log_metadata`` make.
+    """Return the state from the records of ``__remote_log_metadata``.
 
-    ``records`` are what ``decode_batches`` yields; those of one partition of the topic must be in their order. A record
-    that Kafka drops is among ``dropped``. What is not a record, such as the end of a transaction, is passed over.
+    ``records`` are the items of ``decode_batches``; records of one partition of the topic must be in log order. Records
+    that Kafka drops are in ``dropped``. Items that are not records, such as the end of a transaction, are skipped.
     """
     loader = _Loader()
     for record in records:
@@ -227,7 +229,7 @@ def replay_remote_log(records: Iterable[object]) -> RemoteLog:
 class _Epoch:
     """The segments of a leader epoch: ids by the first offset of the epoch in each (``RemoteLogLeaderEpochState``).
 
-    ``starts`` is a heap of these offsets, the last one first; offsets that ``ids`` does not have any more may be in it.
+    ``starts`` is a heap of these offsets, the last one first. It may contain offsets that are no longer in ``ids``.
     """
 
     ids: dict[int, UUID] = field(factory=dict)
@@ -235,7 +237,7 @@ class _Epoch:
     highest: list[int] = field(factory=list)
 
     def add(self, start: int, segment_id: UUID, last: int) -> None:
-        """Refer to a segment that was copied. It replaces those that it has in it, copied by an earlier leader."""
+        """Add a copied segment. It replaces the segments it contains, which an earlier leader copied."""
         while (latest := self._latest()) is not None and latest >= start and self.highest[0] <= last:
             del self.ids[latest]
         self.ids[start] = segment_id
@@ -348,7 +350,7 @@ _OfSegment: TypeAlias = RemoteLogSegmentMetadataRecord | RemoteLogSegmentMetadat
 
 
 def _wrong(record: RemoteLogSegmentMetadataRecord) -> str | None:
-    """Return why Kafka refuses the record of a segment, or None."""
+    """Return the reason why Kafka refuses the record of a segment, or None."""
     if record.remote_log_segment_state != SegmentState.COPY_STARTED:
         return "the first record of a segment has the state COPY_STARTED"
     if not 0 <= record.start_offset <= record.end_offset:

@@ -1,4 +1,4 @@
-"""The state that the records of an internal topic make: the state of a coordinator that has read all of them.
+"""The state from the records of an internal topic: the state of a coordinator that has read all of them.
 
 This module owns the effect of a record. A record replaces the value of its key. A record without a value deletes the
 key. A record in a transaction waits for the end of the transaction. Two kinds of records act under the key of another
@@ -77,12 +77,12 @@ class ReplayedGroup:
 
 @frozen(kw_only=True)
 class TopicState:
-    """The state that the records of an internal topic make.
+    """The state from the records of an internal topic.
 
-    ``entries`` holds the latest record of each key that is not deleted, in the order in which the keys appeared. A
-    share partition has one entry: its snapshot with the updates applied. An offset of the oldest form is under its
-    modern key. ``pending`` holds, by producer id, the records of open transactions. ``unknown`` holds the latest record
-    of each key whose type this release does not have.
+    ``entries`` contains the latest record of each existing key, in the order in which the keys appeared. A share
+    partition has one entry: its snapshot with the updates applied. Offsets in the oldest format are stored under their
+    modern key. ``pending`` contains the records of open transactions by producer id. ``unknown`` contains the latest
+    record of each key whose type this release does not support.
     """
 
     entries: Mapping[Message, TopicRecord]
@@ -113,9 +113,9 @@ class TopicState:
 
 
 def replay(records: Iterable[InternalRecord | TransactionEnd]) -> TopicState:
-    """Return the state that the records of a topic with keys make. The records must be in the order of their log.
+    """Return the state from the records of a topic with keys. The records must be in log order.
 
-    A record in a transaction needs its producer id. A marker in the log must be given as a ``TransactionEnd``. Raises
+    Transactional records need their producer id. Pass the markers of the log as ``TransactionEnd``. Raises
     ``UnexpectedNullError`` for a record without a key, such as a record of a framed topic.
     """
     loader = _Loader()
@@ -182,7 +182,7 @@ def _require_key(topic: str, key: T | None) -> T:
 
 
 def _redirected(record: TopicRecord, entries: _Entries) -> tuple[Message, TopicRecord]:
-    """The key that a record acts under, and the record in the form for that key."""
+    """Return the key that a record affects, and the record in the form for that key."""
     key = _require_key(record.topic, record.key)
     redirect = _REDIRECTS.get(type(key))
     if redirect is None:
@@ -197,7 +197,7 @@ def _redirected(record: TopicRecord, entries: _Entries) -> tuple[Message, TopicR
 
 @frozen
 class _Redirect:
-    """Where records act whose key is not the one that their effect is kept under; ``version`` fits the value made."""
+    """The target of records whose effect is stored under another key; ``version`` is the version of the new value."""
 
     key: Callable[[Any], Message]
     value: Callable[[Any, Any], Message]
@@ -207,7 +207,7 @@ class _Redirect:
 def upgrade_legacy_offset(
     key: LegacyOffsetCommitKey, value: LegacyOffsetCommitValue | None
 ) -> tuple[OffsetCommitKey, OffsetCommitValue | None]:
-    """Return key and value of a committed offset of the oldest form in their present form."""
+    """Return key and value of a committed offset in the oldest format, converted to the current format."""
     return _modern_key(key), None if value is None else _modern_value(value, None)
 
 
@@ -234,7 +234,7 @@ _REDIRECTS: Final[Mapping[type[Message], _Redirect]] = {
 
 
 def _group_of(key: Message) -> str:
-    """The group of a key of ``__consumer_offsets``: the first field of the key."""
+    """Return the group of a ``__consumer_offsets`` key, which is the first field of the key."""
     group: str = getattr(key, fields(type(key))[0].attribute)
     return group
 

@@ -23,7 +23,7 @@ _UNSET: Final = -1
 
 
 def apply_update(snapshot: ShareSnapshotValue | None, update: ShareUpdateValue) -> ShareSnapshotValue:
-    """Return the state of a share partition after an update. The first update alone makes a state."""
+    """Return the state of a share partition after an update. ``snapshot`` is None for the first update."""
     batches = [_snapshot_batch(batch) for batch in update.state_batches]
     if snapshot is None:
         return ShareSnapshotValue(
@@ -60,7 +60,7 @@ def combine_batches(batches: Iterable[StateBatch], start_offset: int) -> tuple[S
 
 
 def _without_overlaps(batches: Iterable[StateBatch], start_offset: int) -> Iterator[StateBatch]:
-    """The winners of each stretch between two borders; a heap holds the batches that have begun, the winner first."""
+    """Yield the winner of each range between two borders. A heap holds the started batches, the winner first."""
     kept = [batch for batch in batches if max(batch.first_offset, start_offset) <= batch.last_offset]
     begins = sorted(kept, key=lambda batch: batch.first_offset, reverse=True)
     borders = sorted({border for batch in kept for border in (batch.first_offset, batch.last_offset + 1)})

@@ -1,7 +1,7 @@
-"""What Kafka Streams writes as the metadata of a committed offset: how far the time of the partition has come.
+"""The metadata that Kafka Streams writes with committed offsets, which contains the partition time.
 
-This module decodes it. A broker stores the text without a change. In Kafka these are the classes
-``TopicPartitionMetadata`` and ``ProcessorMetadata`` in ``org.apache.kafka.streams.processor.internals``.
+This module decodes it. Brokers store the text unchanged. Kafka's classes are ``TopicPartitionMetadata`` and
+``ProcessorMetadata`` in ``org.apache.kafka.streams.processor.internals``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StreamsMetadata:
     """The metadata of an offset that a Kafka Streams application has committed.
 
     ``partition_time`` is the largest timestamp that it has seen in the partition, in milliseconds since the epoch. It
-    is None before the first record. ``processors`` has the number that each processor keeps, by its key.
+    is None before the first record. ``processors`` maps the key of each processor to its stored number.
     """
 
     version: int
@@ -38,10 +38,10 @@ class StreamsMetadata:
 
 
 def decode_streams_metadata(text: str | None) -> StreamsMetadata | None:
-    """Return what a Streams application wrote as metadata; None for a text that is not that.
+    """Return the metadata of a Streams application, or None for any other text.
 
-    Kafka reads a damaged text as far as it can. Here it is None as a whole, so that another application's text is not
-    taken for a time.
+    Kafka reads the valid prefix of a damaged text. This function returns None for it, so that the text of another
+    application is not interpreted as a time.
     """
     if not text:
         return None
@@ -62,7 +62,7 @@ def _nothing(data: bytes) -> dict[str, int]:
 
 
 def _processors(data: bytes) -> dict[str, int]:
-    """Return the numbers of processors: how many there are, and of each the size of its key, the key and the number."""
+    """Return the numbers of processors. The format is a count, then the key size, key and number of each one."""
     if not data:
         return {}
     found, at = {}, _INT.size
@@ -84,4 +84,4 @@ def _size(data: bytes, at: int) -> int:
 
 
 _READERS: Final = {1: _nothing, 2: _processors}
-"""The readers of what follows, by version. The second version has what processors keep, too."""
+"""The readers of the remaining bytes, by version. Version 2 adds the processor metadata."""

@@ -1,8 +1,8 @@
-"""Answers from the log directories of a broker in one process, without a broker and without Spark.
+"""Analysis of a broker's log directories in one process, without a broker and without Spark.
 
-``partition_discovery`` finds partitions and their ends. ``groups`` returns every group with its members, committed
-offsets and lag. ``share_groups`` returns where share groups begin to read. ``topic_profile`` describes the content of
-topics. ``tiered_partitions`` returns partitions of which a part is in remote storage; ``remote_ranges`` knows which
-segment is read. The jobs in ``kafka_msgs.spark.jobs`` give the same answers, with the same numbers, if the logs are too
-large for one process. This module does not import anything.
+``partition_discovery`` finds partitions and their end offsets. ``groups`` returns every group with its members,
+committed offsets and lag. ``share_groups`` returns the start offsets of share groups. ``topic_profile`` describes the
+content of topics. ``tiered_partitions`` returns partitions that are partly in remote storage; ``remote_ranges`` selects
+the segment for each offset. For logs that are too large for one process, the jobs in ``kafka_msgs.spark.jobs`` return
+the same results. This module does not import anything.
 """

@@ -1,6 +1,6 @@
-"""What the clients in captures experience, without Spark: the figures of the job ``capture-report``.
+"""Client statistics of captures without Spark, the same as in the job ``capture-report``.
 
-This module counts. ``kafka_msgs.report.sections.clients`` defines what is shown.
+This module counts. ``kafka_msgs.report.sections.clients`` defines the report part.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kafka_msgs.report.sections.clients import WAITING, client_part
 __all__ = ["ClientTally", "captures_report", "highest_versions"]
 
 _SHOWN: Final = 30
-"""How many of the slowest exchanges are kept."""
+"""The number of slowest exchanges that are kept."""
 
 
 def highest_versions() -> dict[str, int]:
-    """Return the highest version of each api in this release, by its name."""
+    """Return the highest version of each API in this release, by API name."""
     infos = (cls.INFO for cls in iter_message_classes())
     return {each.name.removesuffix("Request"): each.versions.highest for each in infos if each.name.endswith("Request")}
 
@@ -83,7 +83,7 @@ def _is_prompt(exchange: Exchange) -> bool:
 
 
 class ClientTally:
-    """Counts what ``read_exchanges`` yields as it is added; keeps one number of every exchange."""
+    """Counts the items of ``read_exchanges`` as they are added, and keeps one number per exchange."""
 
     def __init__(self) -> None:
         self._clients: dict[tuple[str, int, str | None], _Client] = {}
@@ -127,21 +127,21 @@ class ClientTally:
             heappushpop(self._slowest, entry)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the figures of each client id with each software, with the names of the table ``slowClients``."""
+        """Return the statistics per client id and software, with the column names of the table ``slowClients``."""
         merged: dict[tuple[str | None, str | None], _Client] = {}
         for (file, number, client_id), client in self._clients.items():
             merged.setdefault((client_id, self._software.get((file, number))), _Client()).merge(client)
         return [{"clientId": each, "software": software} | client.row() for (each, software), client in merged.items()]
 
     def part(self) -> ReportPart:
-        """Return the part of a report about these clients."""
+        """Return the report part about these clients."""
         versions = [dict(zip(("clientId", "api", "version"), each, strict=True)) for each in self._versions]
         slowest = [row for _, _, row in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
         return client_part(self.rows(), versions, slowest, highest_versions())
 
 
 def captures_report(summary: CaptureSummary, clients: ClientTally) -> Report:
-    """Return the report on captures: apis, clients, and what is not an exchange."""
+    """Return the report on captures: APIs, clients, and items that are not exchanges."""
     apis = Table("Apis and versions", _APIS, tuple(_api_rows(summary)))
     faults = tuple((kind.value, count, summary.fault_bytes.get(kind, 0)) for kind, count in summary.faults.items())
     unread = Table("Bytes that are not an exchange", ("kind", "count", "bytes"), faults)

@@ -1,7 +1,7 @@
 """Every group in ``__consumer_offsets``, as its coordinator would describe it, with committed offsets and lag.
 
-This module owns the way from the partitions of the topic to groups: which records are decoded, and how unreadable ones
-are reported. ``kafka_msgs.internal_topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
+This module builds groups from the partitions of the topic: it selects the records to decode, and reports unreadable
+ones. ``kafka_msgs.internal_topics`` interprets records, and ``kafka_msgs.log`` reads files.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NO_TOPIC_ID: Final = UUID(int=0)
 
 @frozen(kw_only=True)
 class GroupOffset:
-    """The committed offset of a group for one partition. Of a share group, the offset where it begins to read.
+    """The committed offset of a group for one partition, or the start offset of a share group.
 
     Times are in milliseconds since the epoch. ``end_offset`` is None if the end of the partition is unknown. ``done``
-    is how many records from ``offset`` on are done with, or None if that is unknown: only share groups have them.
+    is the number of completed records from ``offset`` on, or None if unknown; only share groups have it.
     ``leader_epoch``, ``metadata``, ``expire_timestamp`` and ``topic_id`` are None if the commit does not have them,
     and ``commit_timestamp`` is None for a share group.
     """
@@ -54,7 +54,7 @@ class GroupOffset:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are left to read. Like Kafka's tools it includes markers and compacted records."""
+        """The number of unread offsets. Like in Kafka's tools, it includes markers and compacted records."""
         if self.end_offset is None or self.done is None:
             return None
         return self.end_offset - self.offset - self.done
@@ -62,7 +62,7 @@ class GroupOffset:
 
 @frozen(kw_only=True)
 class GroupWithOffsets:
-    """A group: the description of its coordinator, and its committed offsets by topic and partition."""
+    """A group: the description from its coordinator, and its committed offsets by topic and partition."""
 
     description: GroupDescription
     offsets: tuple[GroupOffset, ...]
@@ -81,9 +81,7 @@ class GroupWithOffsets:
 
 @frozen(kw_only=True)
 class ReadProblem:
-    """Something that cannot be read: the ``partition`` of the ``topic``, the ``offset`` of the record if it is one, and
-    the reason.
-    """
+    """Unreadable data: the ``topic`` and ``partition``, the ``offset`` if it is a record, and the reason."""
 
     topic: str
     partition: int
@@ -102,10 +100,9 @@ class GroupsRead:
 def read_groups(
     partitions: Iterable[Partition], end_offsets: EndOffsets, *, progress: Progress | None = None
 ) -> GroupsRead:
-    """Return the groups in partitions of ``__consumer_offsets``. ``end_offsets`` are for the lags.
+    """Return the groups in partitions of ``__consumer_offsets``. ``end_offsets`` are used for the lags.
 
-    A record that cannot be read is a problem, and so is a damaged part of a file. Everything else counts. Raises
-    ``OSError``.
+    Unreadable records and damaged parts of files become problems. All other records count. Raises ``OSError``.
     """
     found: list[GroupWithOffsets] = []
     problems: list[ReadProblem] = []
@@ -117,15 +114,15 @@ def read_groups(
 
 
 _Kept: TypeAlias = "tuple[int, bytes | None, bytes | None, int] | TransactionEnd"
-"""Offset, key, value and producer id of a record that is not decoded yet, or the end of a transaction."""
+"""Offset, key, value and producer id of an undecoded record, or the end of a transaction."""
 
 
 @frozen
 class _Loading:
     """Loads one partition.
 
-    Most records are commits that a later commit of the same key replaces. Outside transactions only the last record of
-    each key is kept, and it is not decoded. The resulting state is the same, and most of the work is saved.
+    Most records are commits that a later commit of the same key replaces. Outside transactions, only the last record of
+    each key is kept, still undecoded. This gives the same state and saves most of the work.
     """
 
     partition: Partition
@@ -187,7 +184,7 @@ class _Loading:
 
 
 def _rows(batch: AnyBatch) -> Iterable[tuple[int, Any, Any]]:
-    """Return offset, key and value of each record. For a batch of magic 2 no record objects are made."""
+    """Return offset, key and value of each record, for a batch of magic 2 without building record objects."""
     if isinstance(batch, RecordBatch):
         return zip(batch.offsets(), batch.keys(), batch.values(), strict=True)
     return ((record.offset, record.key, record.value) for record in batch.records())

@@ -1,7 +1,7 @@
-"""The records of log directories as one Arrow table, which is read as a stream, in one process and without Spark.
+"""The records of log directories as one Arrow table, streamed in one process without Spark.
 
-Owns the names of the columns, which the source ``kafka-log`` of Spark has too, and how files become batches of rows.
-Records become columns in ``kafka_msgs.columns``. Needs the extra ``arrow``.
+Owns the column names, which the Spark source ``kafka-log`` shares, and the conversion of files to row batches.
+``kafka_msgs.columns`` converts records to columns. Needs the extra ``arrow``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 ERROR: Final = "_error"
-"""Name of the column with the reason why a row, or a part of it, could not be read; otherwise null."""
+"""The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""
 
 FROM_RECORDS: Final[Mapping[str, str]] = {
     "offset": "offset",
@@ -63,14 +63,14 @@ FROM_RECORDS: Final[Mapping[str, str]] = {
     "batchSize": "batch_size",
     "rawHeaderKeys": "raw_header_names",
 }
-"""The columns that records have, named as Spark's own Kafka source names them, and their names in ``record_table``."""
+"""The record columns under the names of Spark's own Kafka source, and their names in ``record_table``."""
 
 DEFAULT_COLUMNS: Final = frozenset(
     {"topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", ERROR}
 )
-"""The columns of who names none: those of Spark's own source ``kafka`` with headers, and the error."""
+"""The default columns: the columns of Spark's own source ``kafka`` with headers, and the error column."""
 _ON_REQUEST: Final = frozenset({"rawHeaderKeys", "timestampMs"})
-"""Columns that are not meant by ``_ALL``, but only by their names."""
+"""Columns that ``_ALL`` does not include. They must be requested by name."""
 _ALL: Final = "*"
 """All columns."""
 _OWN: Final = ("topic", "partition", *FROM_RECORDS, "file", ERROR)
@@ -85,12 +85,12 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "file": pa.string(),
     ERROR: pa.string(),
 }
-"""The types of columns that are not as ``record_table`` has them."""
+"""The types of columns that differ from ``record_table``."""
 
 
 @frozen(kw_only=True)
 class SegmentRows:
-    """A segment of a table. It can be sent to another process, and be read there."""
+    """A segment of a table. It can be pickled and read in another process."""
 
     table: LogTable
     topic: str
@@ -99,29 +99,28 @@ class SegmentRows:
 
     @property
     def rows(self) -> Iterator[Any]:
-        """The rows as Arrow record batches, read as they are taken."""
+        """The rows as Arrow record batches, read lazily."""
         return self.table.rows_of(self)
 
     @property
     def size(self) -> int:
-        """Bytes of the file, 0 if it was deleted meanwhile."""
+        """The size of the file in bytes, or 0 if it was deleted in the meantime."""
         return self.path.stat().st_size if self.path.exists() else 0
 
 
 class LogTable:
-    """The records of log directories: a row for each, by topic, partition and offset.
+    """The records of log directories, one row per record, sorted by topic, partition and offset.
 
-    A path is a log directory of a broker, or the directory of one partition. ``columns`` names some of those that the
-    source ``kafka-log`` has, with the same names and content, and ``["*"]`` means all; by default they are ``topic``,
+    A path is a log directory of a broker, or the directory of one partition. ``columns`` selects columns of the source
+    ``kafka-log``, with the same names and content, and ``["*"]`` selects all. By default they are ``topic``,
     ``partition``, ``offset``, ``timestamp``, ``timestampType``, ``key``, ``value`` and ``headers``. ``_error`` is
-    always there: what is damaged gives a row in which it has the reason, and the other rows are read. ``topics`` and
-    ``partitions`` choose some of those that the paths have, by names and numbers. With ``control`` the records of
-    markers are rows, too.
+    always included: a damaged part becomes a row with the reason in ``_error``, and all other rows are read. ``topics``
+    and ``partitions`` select topics by name and partitions by number. ``control`` adds rows for control records.
 
-    The table is read anew each time that somebody asks for it, batch by batch, so that it needs the memory of a few
-    batches, however large the files are. Whatever knows Arrow's PyCapsule interface takes it as it is: DuckDB, Polars,
-    DataFusion, pandas, ``pyarrow.table``. Raises ``JobPathError`` for a path without partitions and for two copies of
-    one, ``OptionError`` for a topic or a partition that the paths do not have, and ``UnknownColumnError``; reading
+    Each use reads the table again, batch by batch, so it needs the memory of a few batches regardless of file sizes.
+    Libraries that support Arrow's PyCapsule interface accept it directly: DuckDB, Polars, DataFusion, pandas,
+    ``pyarrow.table``. Raises ``JobPathError`` for a path without partitions and for two copies of a partition,
+    ``OptionError`` for a topic or partition that does not exist in the paths, and ``UnknownColumnError``. Reading
     raises ``MissingExtraError`` for a codec that is not installed, and ``OSError``.
     """
 
@@ -140,14 +139,14 @@ class LogTable:
         self._control = control
         self._options = evolve(options, zero_copy=True)
         self.progress = progress or Progress()
-        """Gets the progress of reading."""
+        """Receives the progress of reading."""
         self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
         self.schema = pa.schema([(name, _type_of(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
 
     @property
     def files(self) -> list[Path]:
-        """The segments that are there now."""
+        """The existing segments."""
         return [segment.path for partition in self._partitions for segment in partition.segments]
 
     def batches(self) -> Iterator[Any]:
@@ -156,13 +155,13 @@ class LogTable:
             yield from segment.rows
 
     def segments(self) -> Iterator[SegmentRows]:
-        """Yield the segments that there are now, by topic, partition and offset."""
+        """Yield the existing segments, sorted by topic, partition and offset."""
         for each in self._partitions:
             for segment in each.segments:
                 yield SegmentRows(table=self, topic=each.topic, partition=each.partition, path=segment.path)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Progress is drawn by the process that made the table.
+        # Only the process that created the table displays the progress.
         return self.__dict__ | {"progress": Progress()}
 
     def reader(self) -> Any:
@@ -173,11 +172,11 @@ class LogTable:
         return self.batches()
 
     def __arrow_c_schema__(self) -> object:
-        """Return the columns as Arrow's PyCapsule interface has them."""
+        """Return the schema through Arrow's PyCapsule interface."""
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return a new stream of the rows as Arrow's PyCapsule interface has it."""
+        """Return a new stream of the rows through Arrow's PyCapsule interface."""
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def rows_of(self, segment: SegmentRows) -> Iterator[Any]:
@@ -190,7 +189,7 @@ class LogTable:
             for item in walk(self._batches(path), self._options, columns=self._sources):
                 yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self._damage(known, item)
         except FileNotFoundError:
-            # A broker deletes segments while they are read.
+            # A broker may delete segments during a read.
             gone = LogFileError(file=str(path), position=0, skipped=0, reason="the file was deleted meanwhile")
             yield self._damage(known, gone)
 
@@ -214,7 +213,7 @@ class LogTable:
         return with_header_names(found, wanted.type) if wanted.name == "headers" else found
 
     def _damage(self, known: Mapping[str, Any], error: Fault) -> pa.RecordBatch:
-        """Return the row of damage: where it is, and what; all else is null."""
+        """Return the row of damage: its location and reason. All other columns are null."""
         fault = fault_in_file(error, str(known["file"]))
         facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
         arrays = [pa.array([facts.get(each.name)], each.type) for each in self.schema]
@@ -224,7 +223,7 @@ class LogTable:
 def _among(
     found: Sequence[Partition], topics: Collection[str] | None, partitions: Collection[int] | None
 ) -> list[Partition]:
-    """Return the partitions with those topics and numbers; raises ``OptionError`` for one that there is not."""
+    """Return the partitions with these topics and numbers. Raises ``OptionError`` for one that does not exist."""
     known: dict[str, tuple[Collection[Any] | None, set[Any]]] = {
         "topics": (topics, {each.topic for each in found}),
         "partitions": (partitions, {each.partition for each in found}),
@@ -244,16 +243,16 @@ def _type_of(name: str) -> pa.DataType:
 
 
 def columns_of_logs() -> tuple[str, ...]:
-    """Return the names of all columns that a log can have, in their order."""
+    """Return the names of all possible columns of a log, in order."""
     return _OWN
 
 
 def select_columns(
     source: str, own: Sequence[str], asked: Sequence[str] | None, usual: frozenset[str]
 ) -> tuple[str, ...]:
-    """Return those of a table's ``own`` columns that are asked for, in their order, by default the ``usual`` ones.
+    """Return the requested columns among a table's ``own`` columns, in order, by default the ``usual`` ones.
 
-    ``_error`` is always among them where there is one. Raises ``UnknownColumnError`` for one that there is not.
+    ``_error`` is always included if the table has it. Raises ``UnknownColumnError`` for a column that does not exist.
     """
     for name in asked or ():
         if name not in (*own, _ALL):
@@ -264,7 +263,7 @@ def select_columns(
 
 
 def fault_in_file(error: Fault, file: str, shift: int = 0) -> LogFileError:
-    """Return damage as that of a file, ``shift`` bytes further on."""
+    """Return the error of a buffer as an error of a file, with its position increased by ``shift`` bytes."""
     if isinstance(error, RecordError):
         index = getattr(error, "index", None)
         reason = error.reason if index is None else f"record {index}: {error.reason}"
@@ -277,14 +276,14 @@ def fault_in_file(error: Fault, file: str, shift: int = 0) -> LogFileError:
 
 
 def in_microseconds(times: pa.TimestampArray) -> pa.TimestampArray:
-    """Return times with microseconds, as most programs have them; null for those that their 64 bits cannot hold."""
+    """Return times in microseconds, which most programs use; null for times that overflow 64 bits."""
     numbers = times.cast(pa.int64())
     held = pc.and_(pc.greater_equal(numbers, -_MOST_MS), pc.less_equal(numbers, _MOST_MS))
     return pc.multiply(pc.if_else(held, numbers, None), 1000).cast(pa.timestamp("us", tz="UTC"))
 
 
 def with_header_names(lists: pa.ListArray, type_: pa.ListType) -> pa.ListArray:
-    """Return an array of lists of structs with the names of the fields that ``type_`` has."""
+    """Return an array of lists of structs with the field names of ``type_``."""
     structs = lists.values
     fields = list(type_.value_type)
     inner = pa.StructArray.from_arrays([structs.field(number) for number in range(len(fields))], fields=fields)

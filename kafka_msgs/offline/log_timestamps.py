@@ -1,7 +1,7 @@
-"""Times in logs: since when a record waits, where a partition ended at a time, how old segments are, the first commits.
+"""Timestamp lookups in logs: record times, end offsets at a time, segment ages and first commits.
 
-This module reads the indexes, a few batches, and of ``__consumer_offsets`` the oldest commits. What follows for a group
-is left to ``kafka_msgs.report.sections``, whose rows this module completes.
+This module reads the indexes, a few batches, and the oldest commits in ``__consumer_offsets``. It completes the rows of
+``kafka_msgs.report.sections``, which computes the results for groups.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _SECOND_MS: Final = 1000
 _OFFSETS_TOPIC: Final = "__consumer_offsets"
 _COMMIT_TYPES: Final = (b"\0\0", b"\0\1")
 _LOOKED_UP: Final = 1000
-"""How many rows are looked up in logs."""
+"""The maximum number of rows with lookups in logs."""
 _HEADERS: Final = ReadOptions(check_crc=False)
 
 
 class LogTimestamps(Protocol):
-    """The times in the log of a partition, wherever it is. None means: not known, or no record has such a time."""
+    """The timestamps in the log of a partition, on any filesystem. None means unknown, or no matching record."""
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
-        """Return the time of the first record at an offset or after it."""
+        """Return the time of the first record at or after an offset."""
 
     def end_offset_at(self, moment: int, end: int) -> int | None:
-        """Return where the log ended at a time; ``end`` where nothing was written since then."""
+        """Return the log end offset at a time, or ``end`` if no record was written since then."""
 
     def latest_timestamp(self) -> int | None:
         """Return the newest time."""
@@ -56,20 +56,20 @@ class LogTimestamps(Protocol):
 
 @frozen
 class LocalTimes:
-    """The times of a partition on this machine."""
+    """The timestamps of a local partition."""
 
     partition: Partition
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
-        """Return what the function of that name returns."""
+        """Call the function of the same name."""
         return timestamp_at_or_after(self.partition, offset)
 
     def end_offset_at(self, moment: int, end: int) -> int | None:
-        """Return what the function of that name returns."""
+        """Call the function of the same name."""
         return end_offset_at(self.partition, moment, end)
 
     def latest_timestamp(self) -> int | None:
-        """Return what the function of that name returns."""
+        """Call the function of the same name."""
         return latest_timestamp(self.partition.segments)
 
 
@@ -78,10 +78,10 @@ Places: TypeAlias = Mapping[tuple[str, int], LogTimestamps]
 
 
 def timestamp_at_or_after(partition: Partition, offset: int) -> int | None:
-    """Return the time of the first record at an offset or after it, in milliseconds since the epoch.
+    """Return the time of the first record at or after an offset, in milliseconds since the epoch.
 
-    Markers of transactions do not count. None where there is no such record, or where it has no time. The indexes of
-    the segment find the batch. Raises ``OSError``, and what a batch raises that cannot be read.
+    Transaction markers do not count. Returns None if no such record exists or if it has no timestamp. The batch is
+    found through the indexes of the segment. Raises ``OSError``, and the error of an unreadable batch.
     """
     for batch in skip_faults(partition.walk_batches(offset)):
         if isinstance(batch, RecordBatch) and batch.is_control:
@@ -93,19 +93,19 @@ def timestamp_at_or_after(partition: Partition, offset: int) -> int | None:
 
 
 def end_offset_at(partition: Partition, moment: int, end: int) -> int:
-    """Return where a partition ended at a time: the offset of the first record since then, or ``end`` for none."""
+    """Return the end offset of a partition at a time: the offset of the first record since then, or ``end``."""
     first = partition.first_record_at(moment)
     return end if first is None else first.offset
 
 
 def latest_timestamp(segments: Sequence[Segment]) -> int | None:
-    """Return the newest time of the last segment with records that have one; None for none."""
+    """Return the newest time of the last segment with timestamps, or None."""
     times = (_newest(segment) for segment in reversed(segments))
     return next((each for each in times if each is not None), None)
 
 
 def _newest(segment: Segment) -> int | None:
-    """Return the newest time of a segment: that of the last entry of the time index, or of the batches after it."""
+    """Return the newest time of a segment, from the last entry of the time index and the batches after it."""
     entry = segment.time_before()
     start = segment.base_offset if entry is None else entry.offset
     times = [each.max_timestamp for each in skip_faults(segment.walk_batches(start, _HEADERS))]
@@ -113,7 +113,7 @@ def _newest(segment: Segment) -> int | None:
 
 
 def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each segment, as ``kafka_msgs.report.sections.retention`` takes them; raises ``OSError``."""
+    """Yield a row for each segment, for ``kafka_msgs.report.sections.retention``. Raises ``OSError``."""
     for partition in partitions:
         for segment in partition.segments:
             first = next(skip_faults(segment.walk_batches(options=_HEADERS)), None)
@@ -129,9 +129,9 @@ def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:
 
 
 def first_commits(partitions: Iterable[Partition]) -> dict[tuple[str, str, int], OffsetCommitValue]:
-    """Return the oldest commit of each group, topic and partition that the log still has, since the last deletion.
+    """Return the oldest remaining commit of each group, topic and partition since its last deletion.
 
-    Commits in transactions do not count. What cannot be read is left out. Raises ``OSError``.
+    Transactional commits do not count. Unreadable records are skipped. Raises ``OSError``.
     """
     found: dict[bytes, bytes] = {}
     for partition in partitions:
@@ -167,11 +167,11 @@ def _commits(found: Mapping[bytes, bytes]) -> Iterator[tuple[tuple[str, str, int
 
 
 def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[list[dict[str, Any]], int | None]:
-    """Return rows of ``kafka_msgs.report.sections.lag`` with what the logs of partitions say, and the newest time.
+    """Return rows of ``kafka_msgs.report.sections.lag`` with times from the logs of partitions, and the newest time.
 
-    That is ``unreadMs`` and ``firstEndOffset``, where the log of the partition is among ``places`` and can be read: for
-    the thousand rows with the largest lags, because each is looked up in files. The newest time is that of all records
-    in these and of all commits, and no later than now.
+    It adds ``unreadMs`` and ``firstEndOffset`` if ``places`` contains the log of the partition and the log is readable.
+    This is limited to the thousand rows with the largest lags, because each lookup reads files. The newest time is the
+    maximum of all records in these logs and of all commits, but no later than now.
     """
     given = list(rows)
     looked_up = set(sorted(range(len(given)), key=lambda number: -(given[number].get("lag") or 0))[:_LOOKED_UP])
@@ -186,9 +186,9 @@ def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[l
 
 
 def newest_of(times: Iterable[int | None]) -> int | None:
-    """Return the newest of times in milliseconds since the epoch, but no later than now; None where none is known.
+    """Return the newest of times in milliseconds since the epoch, but no later than now; None if all are unknown.
 
-    A producer may write any time into its records.
+    The limit is needed because producers may write any timestamp.
     """
     newest = max((each for each in times if each is not None), default=None)
     return None if newest is None else min(newest, int(time() * _SECOND_MS))

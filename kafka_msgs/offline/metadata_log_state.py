@@ -1,7 +1,7 @@
-"""What the metadata log says of topics: where their partitions are, and how they are configured.
+"""The state of topics in the metadata log: the placement of their partitions, and their configs.
 
-This module applies the records that concern these, of the newest snapshot and of the log after it (KIP-630). Kafka's
-own name of the topic is ``__cluster_metadata``.
+This module applies the relevant records of the newest snapshot and of the log after it (KIP-630). The topic of the
+metadata log is ``__cluster_metadata``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _OF_BROKERS: Final[Mapping[str, str]] = {
     "log.cleanup.policy": "cleanup.policy",
     "log.segment.bytes": "segment.bytes",
 }
-"""Settings of all brokers that count for topics without their own, and their names there."""
+"""The broker configs that are cluster-wide defaults of topic configs, and the names of these topic configs."""
 
 
 class Placement(NamedTuple):
-    """The broker that leads a partition, -1 for none, and the brokers that have its replicas."""
+    """The leader of a partition, -1 for none, and the brokers with its replicas."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -48,10 +48,10 @@ class Placement(NamedTuple):
 
 @frozen(kw_only=True)
 class MetadataLogState:
-    """The placement of each partition, and the settings of each topic that the metadata log has.
+    """The placement of each partition, and the configs of each topic in the metadata log.
 
-    A setting that all brokers share is among those of each topic without its own. What only the file of a broker says
-    is not known.
+    Topics without a specific config inherit the cluster-wide default. Values from the configuration file of a broker
+    are unknown.
     """
 
     placements: Mapping[tuple[str, int], Placement] = field(factory=dict)
@@ -59,9 +59,9 @@ class MetadataLogState:
 
 
 def read_metadata_log_state(partitions: Iterable[Partition]) -> MetadataLogState:
-    """Return what the metadata log among partitions says; nothing without one.
+    """Return the state in the metadata log among ``partitions``, or an empty state without one.
 
-    A record that cannot be read does not count. Raises ``OSError``.
+    Unreadable records do not count. Raises ``OSError``.
     """
     state = _State()
     for partition in partitions:
@@ -90,14 +90,14 @@ def _decoded(items: Iterable[AnyBatch | LogFileError]) -> Iterator[Any]:
 
 @define
 class _State:
-    """Topics by their ids, partitions by the ids of their topics, and the settings of resources."""
+    """Topics by id, partitions by topic id, and the configs of resources."""
 
     topics: dict[UUID, str] = field(factory=dict)
     partitions: dict[UUID, dict[int, Placement]] = field(factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(factory=dict)
 
     def apply(self, message: Any) -> None:
-        """Apply a record; one of another type changes nothing."""
+        """Apply a record. Records of other types are ignored."""
         change = _CHANGES.get(type(message))
         if change is not None:
             change(self, message)

@@ -1,7 +1,7 @@
 """The partitions in log directories, and the end offset of each.
 
-This module owns the choice of partitions, and reads the file of end offsets that Kafka's own tool prints.
-``kafka_msgs.log`` reads the other files.
+This module owns the selection of partitions, and reads files of end offsets from Kafka's own tool. ``kafka_msgs.log``
+reads all other files.
 """
 
 from __future__ import annotations
@@ -38,22 +38,21 @@ _END: Final = re.compile(r"(?P<topic>[^:\s]{1,249}):(?P<partition>[0-9]{1,10}):(
 
 
 class Progress:
-    """Gets the progress of readers: the segment that they read, and how many of its bytes. This class does nothing."""
+    """Receives the progress of readers: the current segment and its bytes read. This base class does nothing."""
 
     def file(self, path: Path) -> None:
-        """A segment was opened. The segments before it are completely read."""
+        """Handle the opening of a segment. Earlier segments are completely read."""
 
     def read(self, position: int) -> None:
-        """The bytes before ``position`` of that segment are read."""
+        """Handle progress in the segment: the bytes before ``position`` are read."""
 
 
 def partitions_in(paths: Iterable[Path]) -> list[Partition]:
-    """Return the partitions in paths, by topic and number. Each path is a log directory or the directory of one
+    """Return the partitions in paths, sorted by topic and number. Each path is a log directory or the directory of one
     partition.
 
     Raises ``JobPathError`` for a path without partitions, and for a partition that is found twice: copies of a
-    partition may have been compacted at different times, and records that one has deleted would come back from the
-    other.
+    partition may have been compacted at different times, and records deleted in one copy would reappear from another.
     """
     found: dict[tuple[str, int], Partition] = {}
     for path in paths:
@@ -75,9 +74,9 @@ def _partitions_of(path: Path) -> tuple[Partition, ...]:
 
 
 def end_offset_of(partition: Partition) -> int | None:
-    """Return the offset after the last record of a partition, from its last segment.
+    """Return the log end offset of a partition, from its last segment.
 
-    Return None without a segment, and for a partition that a running broker deletes meanwhile.
+    Return None without a segment, and for a partition that a running broker deletes in the meantime.
     """
     segments = partition.segments
     try:
@@ -87,7 +86,7 @@ def end_offset_of(partition: Partition) -> int | None:
 
 
 def end_of_segment(last: Segment) -> int:
-    """Return the offset after the last record of a segment. Without records it is the offset in the segment's name."""
+    """Return the offset after the last record of a segment, or its base offset if it has no records."""
     end = last.base_offset
     walk = FileScan(last.path, ReadOptions(check_crc=False), start=last.position_of(sys.maxsize))
     for item in walk_runs(walk):
@@ -97,13 +96,13 @@ def end_of_segment(last: Segment) -> int:
 
 
 def end_offsets_of(partitions: Iterable[Partition]) -> dict[tuple[str, int], int]:
-    """Return the ends of the partitions that have one."""
+    """Return the known end offsets of partitions."""
     end_offsets = {(each.topic, each.partition): end_offset_of(each) for each in partitions}
     return {place: end for place, end in end_offsets.items() if end is not None}
 
 
 def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
-    """Return the ends in a file of lines ``topic:partition:offset``, as Kafka's ``kafka-get-offsets`` prints them.
+    """Return the end offsets in a file of lines ``topic:partition:offset``, the format of ``kafka-get-offsets``.
 
     Raises ``JobPathError`` for any other line, and ``OSError``.
     """
@@ -118,7 +117,7 @@ def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
 
 
 def topic_names(partitions: Iterable[Partition]) -> dict[UUID, str]:
-    """Return the names of topics by their ids, as far as there are ``partition.metadata`` files."""
+    """Return topic names by topic id, as far as ``partition.metadata`` files exist."""
     topic_names = {}
     for each in partitions:
         try:

@@ -1,9 +1,8 @@
-"""A partition's whole log, of which a part is in remote storage: which segment is read for which offsets.
+"""The complete log of a tiered partition: assigns offsets to remote and local segments.
 
-This module owns what follows from the metadata topic, or from names alone, and from a log directory, so that each
-offset is read once (KIP-405). ``kafka_msgs.internal_topics.remote_log`` knows the records,
-``kafka_msgs.log.remote_naming`` the names. ``tier_files`` reads a tier in a directory of this machine; Spark's sources
-find the bytes anywhere.
+This module combines the metadata topic, or only object names, with a log directory, so that each offset is read once
+(KIP-405). ``kafka_msgs.internal_topics.remote_log`` interprets the records, and ``kafka_msgs.log.remote_naming`` the
+names. ``tiered_partitions`` reads remote storage in a local directory; the Spark sources read it on any filesystem.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ __all__ = [
 ]
 
 METADATA_TOPIC: Final = "__remote_log_metadata"
-"""The topic in which brokers keep what is in remote storage."""
+"""The topic with the metadata of remote segments."""
 
 LOG_START: Final = "log-start-offset-checkpoint"
-"""The file of a log directory with the offsets that partitions begin with."""
+"""The file in a log directory with the log start offsets of partitions."""
 
 TopicPlace: TypeAlias = tuple[str, int]
-"""A topic, and the number of a partition."""
+"""A topic and a partition number."""
 
 _LARGEST: Final = 2**63 - 1
 
 
 @frozen(kw_only=True)
 class LocalLogBounds:
-    """What the log directory of a broker tells of a partition. None is not known.
+    """The bounds of a partition in a broker's log directory. None means unknown.
 
-    ``first`` is the offset that its first segment begins with: from there on the local segments are read. ``lineage``
-    has the leader epochs with their first offsets. Records below ``log_start`` were deleted.
+    ``first`` is the base offset of the first local segment. Local segments are read from there on. ``lineage`` contains
+    the leader epochs with their start offsets. Records below ``log_start`` are deleted.
     """
 
     first: int
@@ -62,10 +61,10 @@ class LocalLogBounds:
 
 @frozen(kw_only=True)
 class RemoteOffsetRange:
-    """A segment in remote storage, and the offsets that it is read for: from ``start`` on and before ``end``.
+    """A segment in remote storage, and the offsets to read from it: from ``start`` to before ``end``.
 
-    ``end_offsets`` is the offset after its last one, None if it is not known. ``size`` is that of the segment in bytes,
-    None if only its object tells. ``no_aborted``: it is known that no transaction was aborted in it.
+    ``end_offsets`` is the offset after its last one, or None if unknown. ``size`` is the size of the segment in bytes,
+    or None if only the object contains it. ``no_aborted`` is True if it is known to contain no aborted transaction.
     """
 
     name: SegmentName
@@ -77,10 +76,11 @@ class RemoteOffsetRange:
 
 
 def read_remote_log(paths: Iterable[Path]) -> RemoteLog:
-    """Return what segments of ``__remote_log_metadata`` make, which are in the order of partitions and offsets.
+    """Return the state from ``__remote_log_metadata`` segments, given in the order of partitions and offsets.
 
-    A batch that is cut off at the end of a file is left out: a running broker writes it. Raises ``LogFileError`` for
-    other damage, because the state without a record may be wrong, what ``decode_batches`` raises, and ``OSError``.
+    A truncated batch at the end of a file is skipped, because a running broker may still be writing it. Raises
+    ``LogFileError`` for other damage, because a missing record may make the state wrong. Also raises the errors of
+    ``decode_batches``, and ``OSError``.
     """
     return replay_remote_log(decode_batches(METADATA_TOPIC, (batch for path in paths for batch in _batches(path))))
 
@@ -97,12 +97,12 @@ def _batches(path: Path) -> Iterator[AnyBatch]:
 def ranges_by_metadata(
     log: RemoteLog, local: Mapping[TopicPlace, LocalLogBounds]
 ) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
-    """Return what is read of remote storage, by partition, in the order of offsets.
+    """Return the ranges to read from remote storage, by partition, in the order of offsets.
 
-    Where there is a local log, its lineage of leader epochs decides which segment an offset is read from, remote
-    segments end where it begins, and its id of the topic decides which of two topics of one name is meant. Without one
-    the segments tell the lineage, and the topic that changed last is meant. A partition that is being deleted is left
-    out.
+    If a local log exists, its lineage of leader epochs decides which segment an offset is read from, remote segments
+    are read up to its start, and its topic id distinguishes topics with the same name. Without a local log, the lineage
+    is derived from the segments, and the most recently changed topic is used. Partitions that are being deleted are
+    skipped.
     """
     chosen: dict[TopicPlace, tuple[int, RemotePartition]] = {}
     for partition in log.partitions.values():
@@ -134,11 +134,11 @@ def _of(found: RemoteSegmentRange) -> RemoteOffsetRange:
 def ranges_by_names(
     sizes: Mapping[SegmentName, int], local: Mapping[TopicPlace, LocalLogBounds]
 ) -> dict[TopicPlace, tuple[RemoteOffsetRange, ...]]:
-    """Return what is read of remote storage, by partition, from the names of its segments and their sizes alone.
+    """Return the ranges to read from remote storage, by partition, using only the names and sizes of segments.
 
-    Each segment is read up to where the next one begins; of several that begin at one offset, the largest. That is less
-    exact than the metadata: a segment whose copying or deletion was not finished counts, and so does one of a leader
-    whose records were replaced. Raises ``JobPathError`` for two topics of one name, unless a local log has the id.
+    Each segment is read up to the start of the next one; of several with the same start, the largest is read. This is
+    less exact than the metadata: it includes segments with an unfinished copy or deletion, and segments of a leader
+    whose records were replaced. Raises ``JobPathError`` for two topics of the same name, unless a local log has the id.
     """
     found: defaultdict[TopicPlace, dict[int, SegmentName]] = defaultdict(dict)
     ids: dict[str, SegmentName] = {}
@@ -162,7 +162,7 @@ def _successive(
 
 
 def _clipped(ranges: Iterable[RemoteOffsetRange], local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
-    """Return the parts of ranges from the start of the log on, and before the first local offset."""
+    """Return the parts of ranges between the log start offset and the first local offset."""
     start, end = (local.log_start, local.first) if local else (0, _LARGEST)
     clipped = (evolve(each, start=max(each.start, start), end=min(each.end, end)) for each in ranges)
     return tuple(each for each in clipped if each.start < each.end)

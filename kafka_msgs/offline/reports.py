@@ -1,7 +1,7 @@
-"""Reports out of log directories, without Spark: groups and their lag, and the content of topics.
+"""Reports from log directories without Spark: groups and their lag, and the content of topics.
 
-This module brings figures and parts of reports together. Figures come from the modules beside it, parts from
-``kafka_msgs.report.sections``.
+This module combines statistics and report parts. The other modules of this package compute the statistics, and
+``kafka_msgs.report.sections`` builds the parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CURRENT: Final = "current"
 
 
 def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partitions: Sequence[Partition]) -> Report:
-    """Return the report on some of the groups found in partitions: lag in time, trend, and skew between members.
+    """Return the report on a selection of the groups found in partitions: time lag, trend, and skew between members.
 
     Raises ``OSError``.
     """
@@ -38,7 +38,7 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
 
 
 def lag_rows(groups: Iterable[GroupWithOffsets], commits: Iterable[Partition]) -> list[dict[str, Any]]:
-    """Return the committed offsets of groups as rows of ``kafka_msgs.report.sections.lag``; raises ``OSError``."""
+    """Return the committed offsets of groups as rows for ``kafka_msgs.report.sections.lag``. Raises ``OSError``."""
     first = first_commits(commits)
     rows = []
     for group in groups:
@@ -94,7 +94,7 @@ def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
 def profile_report(profile: TopicProfile, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> Report:
     """Return the report on the topics of the ``chosen`` partitions: skew, sizes, retention. Raises ``OSError``.
 
-    ``partitions`` are all in the input: among them may be the metadata log, with placements and settings.
+    ``partitions`` are all partitions in the input, which may include the metadata log with placements and configs.
     """
     cluster = read_metadata_log_state(partitions)
     wanted = {each.topic for each in chosen}
@@ -141,7 +141,7 @@ def _topics(profile: TopicProfile) -> Table:
 
 
 def _partition_rows(profile: TopicProfile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the bytes of the files of each partition, and the records in them."""
+    """Return the file size and record count of each partition."""
     records: Counter[tuple[str, int]] = Counter()
     for (topic, partition, _), figures in profile.figures.items():
         records[topic, partition] += figures.records

@@ -1,7 +1,7 @@
-"""Where share groups begin to read, from ``__share_group_state``.
+"""The start offsets of share groups, from ``__share_group_state``.
 
-This module owns the way from the partitions of the topic to the state of share partitions.
-``kafka_msgs.internal_topics`` knows the meaning of records, and ``kafka_msgs.log`` reads files.
+This module builds the state of share partitions from the partitions of the topic. ``kafka_msgs.internal_topics``
+interprets records, and ``kafka_msgs.log`` reads files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHARE_STATE_TOPIC: Final = "__share_group_state"
 
 @frozen(kw_only=True)
 class ShareGroupStates:
-    """The states of share partitions by group, topic id and partition, and what could not be read."""
+    """The states of share partitions by group, topic id and partition, and the problems."""
 
     by_group: Mapping[str, Mapping[tuple[UUID, int], ShareSnapshotValue]]
     problems: tuple[ReadProblem, ...]
@@ -39,8 +39,8 @@ class ShareGroupStates:
 def read_share_states(partitions: Iterable[Partition], *, progress: Progress | None = None) -> ShareGroupStates:
     """Return the states in partitions of ``__share_group_state``.
 
-    A record that cannot be read is a problem, with all after it in its batch, and so is a damaged part of a file.
-    Everything else counts. Raises ``OSError``.
+    An unreadable record becomes a problem, including all later records in its batch, and so does a damaged part of a
+    file. All other records count. Raises ``OSError``.
     """
     found: defaultdict[str, dict[tuple[UUID, int], ShareSnapshotValue]] = defaultdict(dict)
     problems: list[ReadProblem] = []
@@ -54,10 +54,10 @@ def read_share_states(partitions: Iterable[Partition], *, progress: Progress | N
 def add_share_offsets(
     groups: GroupsRead, states: ShareGroupStates, topic_names: Mapping[UUID, str], end_offsets: EndOffsets
 ) -> GroupsRead:
-    """Return groups of which share groups have the offsets where they begin to read, and the problems of both.
+    """Return the groups with start offsets added to share groups, and the problems of groups and share states.
 
-    ``topic_names`` are the topics by their ids; a partition of a topic without a name is left out, and so is one whose
-    start is not decided yet. ``end_offsets`` are for the lags.
+    ``topic_names`` maps topic ids to names. Partitions of unnamed topics are omitted, and so are partitions whose start
+    offset is still undecided. ``end_offsets`` are used for the lags.
     """
     found = [
         evolve(
@@ -71,16 +71,16 @@ def add_share_offsets(
 
 
 def is_share(group: GroupWithOffsets) -> bool:
-    """Whether a group is a share group."""
+    """Return whether a group is a share group."""
     return group.description.kind == "share"
 
 
 def _starts(
     states: Mapping[tuple[UUID, int], ShareSnapshotValue], topic_names: Mapping[UUID, str], end_offsets: EndOffsets
 ) -> Iterator[GroupOffset]:
-    """The starts in the order of topics and partitions.
+    """Return the start offsets, sorted by topic and partition.
 
-    The lag has no records that are done with (KIP-1226). A coordinator of an older release did not count them.
+    The lag excludes completed records (KIP-1226). Coordinators of older releases did not count these.
     """
     for topic, partition, topic_id in sorted(
         (topic_names[each], number, each) for each, number in states if each in topic_names

@@ -1,6 +1,6 @@
-"""Partitions whose log is in part in remote storage, from a tier in a directory of this machine (KIP-405).
+"""Partitions whose log is partly in remote storage, from a local directory with the remote segments (KIP-405).
 
-This module finds the files and reads their batches. ``remote_ranges`` knows which segment is read for which offsets.
+This module finds the files and reads their batches. ``remote_ranges`` assigns offsets to segments.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _LARGEST: Final = 2**63 - 1
 
 @frozen
 class TieredSegment:
-    """The ``.log`` file of a segment, remote or local, and the offsets that it is read for.
+    """The ``.log`` file of a remote or local segment, and the offsets to read from it.
 
-    These are the offsets from ``start`` on and before ``end``. ``remote`` is None for a segment of the log directory.
+    These are the offsets from ``start`` to before ``end``. ``remote`` is None for a segment of the log directory.
     """
 
     path: Path
@@ -52,7 +52,7 @@ class TieredSegment:
     remote: RemoteOffsetRange | None = None
 
     def walk_batches(self, options: ReadOptions = DEFAULT_READ_OPTIONS) -> Iterator[AnyBatch | LogFileError]:
-        """Yield the batches with such offsets, and each ``LogFileError``. The first batch may start before them.
+        """Yield the batches with these offsets, and each ``LogFileError``. The first batch may start before them.
 
         Raises ``OSError``.
         """
@@ -63,21 +63,21 @@ class TieredSegment:
                 yield item
 
     def marks(self, *, first: bool) -> Iterator[TransactionMark]:
-        """Yield the marks of transactions at such offsets; of the first segment, those before them, too."""
+        """Yield the transaction marks at these offsets, and in the first segment also earlier marks."""
         marks = walk_marks(self.path)
         return (mark for mark in marks if (first or mark.base_offset >= self.start) and mark.base_offset < self.end)
 
 
 @frozen
 class TieredPartition:
-    """A partition's whole log: its segments in the order of offsets, so that each offset is in one of them."""
+    """The complete log of a partition: its segments in the order of offsets, with each offset in one segment."""
 
     topic: str
     number: int
     segments: tuple[TieredSegment, ...]
 
     def transactions(self) -> TransactionIndex:
-        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+        """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""
         numbered = enumerate(self.segments)
         return replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
 
@@ -88,7 +88,7 @@ class TieredPartition:
         *,
         isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch]:
-        """Yield the batches from the one that holds ``from_offset`` on; like ``batches`` of ``Partition``."""
+        """Yield the batches, starting with the one that contains ``from_offset``; like ``batches`` of ``Partition``."""
         return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
 
     def walk_batches(
@@ -98,7 +98,7 @@ class TieredPartition:
         *,
         isolation: IsolationLevel = "read_uncommitted",
     ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield what ``batches`` yields, and in its place each ``LogFileError``."""
+        """Yield the same batches as ``batches``, and each ``LogFileError`` in its place."""
         check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
         transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
         for segment in self.segments:
@@ -112,14 +112,14 @@ class TieredPartition:
 def tiered_partitions(
     tier: Path, *, layout: str | RemoteNaming = "kafka", metadata: Path | None = None, log: Path | None = None
 ) -> tuple[TieredPartition, ...]:
-    """Return the partitions in a tier by topic and number.
+    """Return the partitions in remote storage by topic and number.
 
-    ``layout`` is what ``parse_remote_naming`` takes. ``metadata`` is a log directory that has
-    ``__remote_log_metadata``; without one the names of the segments have to do. ``log`` is the log directory of a
-    broker: its partitions are returned, too, and segments that are in both are read there.
+    ``layout`` is the argument of ``parse_remote_naming``. ``metadata`` is a log directory with
+    ``__remote_log_metadata``; without it, only the segment names are used. ``log`` is the log directory of a broker.
+    Its partitions are also returned, and segments that are also remote are read from it.
 
-    Raises ``JobPathError`` for a tier that has no segment and a directory without the topic, ``OptionError`` for a
-    wrong layout, ``RemoteFormatError`` for segments that are stored in another form, ``LogFileError`` and ``OSError``.
+    Raises ``JobPathError`` for storage without segments and for a directory without the topic, ``OptionError`` for a
+    wrong layout, ``RemoteFormatError`` for segments stored in another form, ``LogFileError`` and ``OSError``.
     """
     known = parse_remote_naming(layout) if isinstance(layout, str) else layout
     local = (

@@ -1,6 +1,6 @@
-"""The records of partitions of which a part is in remote storage as one Arrow table, read as a stream, without Spark.
+"""The records of tiered partitions as one Arrow table, streamed without Spark.
 
-Owns how the segments of ``tiered_partitions`` become batches of rows; columns and rows are those of ``log_table``.
+Owns the conversion of ``tiered_partitions`` segments to row batches, with the same columns and rows as ``log_table``.
 Needs the extra ``arrow``.
 """
 
@@ -26,9 +26,10 @@ __all__ = ["TieredTable"]
 
 
 class TieredTable(LogTable):
-    """The records of partitions that ``tiered_partitions`` returns: a row for each, like ``LogTable``.
+    """The records of the partitions from ``tiered_partitions``, one row per record, like ``LogTable``.
 
-    ``isolation`` is that of a consumer. Raises ``OptionError`` for another one, and what ``LogTable`` raises.
+    ``isolation`` is the isolation level of a consumer. Raises ``OptionError`` for any other value, and the errors of
+    ``LogTable``.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class TieredTable(LogTable):
 
     @property
     def files(self) -> list[Path]:
-        """The segments, remote and local."""
+        """The remote and local segments."""
         return [segment.path for partition in self._logs for segment in partition.segments]
 
     def batches(self) -> Iterator[Any]:
@@ -78,6 +79,6 @@ class TieredTable(LogTable):
 
 
 def _between(records: pa.RecordBatch, segment: TieredSegment) -> pa.RecordBatch:
-    """Return the records at offsets that the segment is read for."""
+    """Return the records at the offsets to read from the segment."""
     offsets = records.column("offset")
     return records.filter(pc.and_(pc.greater_equal(offsets, segment.start), pc.less(offsets, segment.end)))

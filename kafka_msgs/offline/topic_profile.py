@@ -1,7 +1,7 @@
-"""The content of topics, per partition and hour: sizes, compression, producers, transactions, and order of times.
+"""Topic statistics per partition and hour: sizes, compression, producers, transactions, and timestamp order.
 
-This module owns the figures, which are those of the job ``topic-profile``. ``kafka_msgs.log`` reads batches and
-records.
+This module owns the statistics, which are the same as in the job ``topic-profile``. ``kafka_msgs.log`` reads batches
+and records.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _HOUR_MS: Final = 3_600_000
 
 @define(kw_only=True)
 class TopicStats:
-    """The figures of some batches of a topic. Sizes are in bytes.
+    """The statistics of some batches of a topic. Sizes are in bytes.
 
-    ``bytes`` are those of all batches as they are stored. ``data_bytes`` are those of the batches with records of
-    clients, and ``batches`` is their number. ``content_bytes`` are those of keys, values and headers. ``producers`` are
-    the ids of producers that number their batches. ``transactions`` and ``aborted_transactions`` count the markers that
-    end them. ``aborted_records`` counts the records in aborted ones. ``out_of_order`` counts records with an earlier
-    timestamp than the record before them.
+    ``bytes`` is the stored size of all batches. ``data_bytes`` is the stored size of the batches with client records,
+    and ``batches`` is their number. ``content_bytes`` is the size of keys, values and headers. ``producers`` contains
+    the producer ids of numbered batches. ``transactions`` and ``aborted_transactions`` count the commit and abort
+    markers. ``aborted_records`` counts the records in aborted transactions. ``out_of_order`` counts records with an
+    earlier timestamp than the previous record.
     """
 
     records: int = 0
@@ -58,19 +58,19 @@ class TopicStats:
     last_offset: int | None = None
 
     def add(self, other: TopicStats) -> None:
-        """Add the figures of another part of the topic to these."""
+        """Add the statistics of another part of the topic to these."""
         for each in fields(TopicStats):
             mine, theirs = getattr(self, each.name), getattr(other, each.name)
             setattr(self, each.name, _MERGED.get(each.name, add)(mine, theirs))
 
     @property
     def content_bytes(self) -> int:
-        """The bytes of keys, values and headers."""
+        """The size of keys, values and headers in bytes."""
         return self.key_bytes + self.value_bytes + self.header_bytes
 
     @property
     def ratio(self) -> float | None:
-        """How many bytes of content are stored in one byte, framing included. None without records."""
+        """The number of content bytes per stored byte, including framing. None without records."""
         return self.content_bytes / self.data_bytes if self.data_bytes else None
 
     @property
@@ -100,15 +100,15 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "codecs": or_,
     "producers": or_,
 }
-"""How to merge the figures that are not added."""
+"""The merge functions of statistics that are not summed."""
 
 
 @frozen(kw_only=True)
 class TopicProfile:
-    """The figures by topic, partition and hour, and the problems.
+    """The statistics by topic, partition and hour, and the problems.
 
     An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
-    the hour of its first record. The problems of a partition are under the name of its directory.
+    the hour of its first record. The problems of a partition are keyed by the name of its directory.
     """
 
     figures: dict[tuple[str, int, int | None], TopicStats]
@@ -116,7 +116,7 @@ class TopicProfile:
 
 
 def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> TopicProfile:
-    """Return the profile of partitions. A batch that cannot be read is a problem, and does not count.
+    """Return the profile of partitions. An unreadable batch is a problem, and does not count.
 
     Raises ``OSError``.
     """
@@ -131,7 +131,7 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
 
 
 def merge_stats(figures: Iterable[TopicStats]) -> TopicStats:
-    """Return the figures of several parts of a topic as one."""
+    """Return the merged statistics of several parts of a topic."""
     total = TopicStats()
     for each in figures:
         total.add(each)
@@ -139,7 +139,7 @@ def merge_stats(figures: Iterable[TopicStats]) -> TopicStats:
 
 
 class _Walk:
-    """One walk over one partition, from its first batch to its last."""
+    """One pass over a partition, from its first batch to its last."""
 
     def __init__(self, topic: str, number: int) -> None:
         self.hours: defaultdict[int | None, TopicStats] = defaultdict(TopicStats)
@@ -167,7 +167,7 @@ class _Walk:
         self.problems.append(ReadProblem(topic=self._topic, partition=self._number, offset=None, reason=reason))
 
     def _batch(self, batch: AnyBatch) -> None:
-        """Count a batch. A batch without records, after compaction, does not count."""
+        """Count a batch. Batches emptied by compaction do not count."""
         if isinstance(batch, RecordBatch) and batch.is_control:
             markers = batch.control_records()
             if markers:

@@ -1,13 +1,14 @@
-"""Tables made of whole log directories by one core in Arrow, which runs in one process or in the tasks of Spark.
+"""Tables built from complete log directories. The same Arrow code runs in one process or in Spark tasks.
 
-``record_files`` writes the records of log directories to Parquet. The other modules are jobs, which go on from an
-earlier run. ``job`` is the course of a run, ``partition_task`` that of a task, ``partition_reader`` reads records from
-files, ``checkpoint`` keeps what the next run needs, ``table_output`` and ``table_versions`` own what is written where.
+``record_files`` writes the records of log directories to Parquet. The other modules implement jobs that run
+incrementally. ``job`` controls a run and ``partition_task`` a task. ``partition_reader`` reads records from files,
+``checkpoint`` saves the state for the next run, and ``table_output`` and ``table_versions`` own the layout of the
+output.
 
-``group_offsets`` and ``group_state`` keep the few records of a partition that count at its end (``live_records``):
-``record_classification`` knows what they are, ``offset_tables`` and ``group_rows`` decode the ones that are left.
-``topic_profile`` adds records up to batches (``batch_rows``, ``batch_table``), and these to ``hourly_stats``. Reports
-are made by modules of their own. Needs the extra ``arrow``.
+``group_offsets`` and ``group_state`` keep only the records that determine the final state of a partition
+(``live_records``). ``record_classification`` determines the role of each record; ``offset_tables`` and ``group_rows``
+decode the remaining records. ``topic_profile`` aggregates records into batches (``batch_rows``, ``batch_table``), and
+batches into ``hourly_stats``. Reports have separate modules. Needs the extra ``arrow``.
 """
 
 from kafka_msgs.errors import MissingExtraError

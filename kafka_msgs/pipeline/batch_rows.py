@@ -1,7 +1,7 @@
-"""Records added up to batches: a row for each, with its place, times and sizes.
+"""Batch rows, aggregated from records: one row per batch, with its position, times and sizes.
 
-Owns the columns, and the way to them from columns of records. All rows of a batch have its header in common: one
-producer, one codec, and at most one transaction.
+Owns the columns and their computation from record columns. All records of a batch share its header: one producer, one
+codec, and at most one transaction.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 __all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "begins", "same_batch"]
 
 BATCH_COLUMNS: Final = ("headers", "batch_size", "codec")
-"""The columns of records that are needed beside those that all readers get."""
+"""The record columns needed in addition to ``RECORD_COLUMNS`` of the partition reader."""
 
 NONE: Final = "none"
-"""The outcome of a batch that is not in a transaction."""
+"""The outcome of a non-transactional batch."""
 NO_HOUR: Final = -1
 """The hour of a batch without a time."""
 
@@ -34,7 +34,7 @@ _OF_BATCH: Final = {
     "offset": "offset",
     "firstTimestampMs": "timestamp_ms",
 }
-"""The columns that the first record of a batch has, and their names in it."""
+"""The columns taken from the first record of a batch, and their names in the record."""
 _SUMS: Final = ("keySize", "valueSize", "headersSize", "withoutKey", "tombstones", "outOfOrder")
 _LARGEST: Final = {"maxKeySize": "keySize", "maxValueSize": "valueSize"}
 
@@ -62,16 +62,16 @@ ROWS: Final = pa.schema(
         ("first", _BOOL),
     ]
 )
-"""Batches. ``segment`` is the base offset of theirs. ``marker`` is how a control batch ends a transaction, ``outcome``
-how that of a batch ended, null before its end. ``outOfOrder`` counts records that are earlier in time than the one
-before them. ``first`` batches are the first ones of clients in their segments."""
+"""The schema of batches. ``segment`` is the base offset of the segment. ``marker`` is the transaction result in a
+control batch. ``outcome`` is the result of the batch's transaction, null until it ends. ``outOfOrder`` counts records
+with an earlier timestamp than the previous record. ``first`` marks the first client batch of each segment."""
 
 _MARKERS: Final = pa.array([b"\0\0", b"\0\1"])
 _MEANT: Final = pa.array(["aborted", "committed"])
 
 
 def batch_rows(records: pa.RecordBatch, segment: int, file: str) -> pa.Table:
-    """Return the batches of records of a segment, with no batch as ``first``. Records of two batches lie apart."""
+    """Return the batches of a segment's records, none of them marked ``first``. Batches must not be interleaved."""
     positions, times = records["batch_position"], records["timestamp_ms"]
     of_another = begins(positions)
     starts = pc.indices_nonzero(of_another)
@@ -98,12 +98,12 @@ def batch_rows(records: pa.RecordBatch, segment: int, file: str) -> pa.Table:
 
 
 def begins(values: pa.Array) -> pa.Array:
-    """Return which rows have another value than the row before them; the first one has."""
+    """Return whether each row differs from the previous row; True for the first row."""
     return pa.concat_arrays([pa.array([True] * bool(len(values)), _BOOL), pc.not_equal(values[1:], values[:-1])])
 
 
 def same_batch(one: pa.Table, other: pa.Table) -> pa.Table | None:
-    """Return two rows as one if they are parts of a batch, which follow each other; None if not."""
+    """Return two rows merged into one if they are consecutive parts of the same batch, or else None."""
     (a,), (b,) = one.to_pylist(), other.to_pylist()
     if (a["segment"], a["batchPosition"]) != (b["segment"], b["batchPosition"]):
         return None
@@ -134,7 +134,7 @@ def _size(data: pa.Array) -> pa.Array:
 
 
 def _headers_size(headers: pa.Array) -> pa.Array:
-    """Return the bytes of the names and values of each record. A name that is not UTF-8 does not count."""
+    """Return the size of the header names and values of each record. Names that are not UTF-8 do not count."""
     parts = headers.flatten()
     if not len(parts):
         return pa.repeat(pa.scalar(0, _LONG), len(headers))

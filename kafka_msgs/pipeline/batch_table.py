@@ -1,9 +1,9 @@
-"""The table of batches, written while a partition is read: each batch with the outcome of its transaction.
+"""The table of batches, written during the read of a partition: each batch with the outcome of its transaction.
 
-Owns which rows may still change, and in which files rows are. What is decided is in files that never change, apart by
-segment, so that they go with it. What a later run may change is in the file ``open``, which each run writes anew: the
-batches of open transactions, and the first batch of clients in each segment, because what it is late against may be
-deleted.
+Owns the distinction between final and pending rows, and the file layout. Final rows are in immutable files per segment,
+so that they are deleted with the segment. Pending rows are in the file ``open``, which each run rewrites. These are the
+batches of open transactions, and the first client batch of each segment, because the segment before it may be deleted,
+and with it the timestamp that makes this batch late.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _columns() -> list[pa.Field]:
 
 BATCHES: Final = pa.schema([("topic", _TEXT), ("partition", _INT), *_columns()])
 _IN_FILE: Final = pa.schema(list(BATCHES)[1:])
-"""The columns without the topic, which is in the names of directories."""
+"""The columns without the topic, which is part of the directory names."""
 
 
 def directory_of(topic: str) -> str:
@@ -57,7 +57,7 @@ def directory_of(topic: str) -> str:
 
 @frozen
 class BatchFile:
-    """A file of the table: whose it is, its segment, and the offset from which the run read that wrote it.
+    """A file of the table: its partition, its segment, and the start offset of the run that wrote it.
 
     ``segment`` is None for the file ``open``.
     """
@@ -69,7 +69,7 @@ class BatchFile:
 
     @classmethod
     def at(cls, path: str) -> BatchFile | None:
-        """Return the file at a path in the table, None for one that no partition has."""
+        """Return the file at a path in the table, or None if the path belongs to no partition."""
         found = _FILE.fullmatch(path)
         if found is None:
             return None
@@ -78,7 +78,7 @@ class BatchFile:
 
 
 class BatchTableWriter:
-    """Takes the batches of a partition from the offset ``start`` on; ``waiting`` are those that may still change."""
+    """Writes the batches of a partition from the offset ``start`` on; ``waiting`` contains the pending batches."""
 
     def __init__(self, new: OutputDirectory, log: PartitionInput, start: int, waiting: pa.Table) -> None:
         self.waiting = waiting
@@ -90,13 +90,13 @@ class BatchTableWriter:
         self._files: list[str] = []
 
     def add(self, batches: pa.Table) -> pa.Table:
-        """Take the next batches; return those, of all that were waiting, whose transaction was aborted."""
+        """Add the next batches; return the pending batches whose transaction was aborted."""
         self._rows.append(batches)
         self._size += batches.nbytes
         return self.apply_markers() if self._size >= max(_BUFFER, self.waiting.nbytes) else ROWS.empty_table()
 
     def apply_markers(self) -> pa.Table:
-        """Write what is decided, and return what was aborted."""
+        """Write the final batches, and return the aborted batches."""
         before = pa.concat_tables([self.waiting, *self._rows]).combine_chunks()
         self._rows, self._size = [], 0
         rows = _ended(before)
@@ -107,7 +107,7 @@ class BatchTableWriter:
         return rows.filter(pc.and_(before["outcome"].is_null(), aborted))
 
     def finish(self, late: pa.Array) -> None:
-        """Write what may still change. ``late`` counts the records that are late against an earlier segment."""
+        """Write the pending batches. ``late`` counts the records that are older than an earlier segment's last one."""
         if self.waiting.num_rows:
             outcome, order = ROWS.get_field_index("outcome"), ROWS.get_field_index("outOfOrder")
             rows = self.waiting.set_column(outcome, ROWS.field(outcome), pc.fill_null(self.waiting["outcome"], _OPEN))
@@ -115,7 +115,7 @@ class BatchTableWriter:
             self._write_file(rows, f"{self._log.number}-{_OPEN}")
 
     def discard(self) -> None:
-        """Delete what was written."""
+        """Delete the written files."""
         for name in self._files:
             self._new.remove(BATCHES_TABLE, directory_of(self._log.topic), f"{name}.parquet")
 
@@ -135,7 +135,7 @@ class BatchTableWriter:
 
 
 def _ended(rows: pa.Table) -> pa.Table:
-    """Return batches with the outcomes that the markers among them say."""
+    """Return batches with the outcomes given by the markers among them."""
     asked = rows["outcome"].is_null()
     if not pc.any(asked).as_py():
         return rows
@@ -152,7 +152,7 @@ def _one(rows: pa.Table, name: str) -> pa.Array:
 
 
 def _shown(rows: pa.Table, number: int) -> pa.Table:
-    """Return rows as the table has them: with timestamps, and null for no hour."""
+    """Return rows in the form of the table: with timestamps, and null for no hour."""
     hours = rows["hourMs"]
     known: dict[str, Any] = {name: rows[name] for name in rows.column_names}
     known["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))

@@ -1,8 +1,7 @@
-"""What a run keeps of a partition, so that the next one reads only what is new.
+"""Checkpoints: the saved state of a partition, so that the next run reads only new records.
 
-Owns the files of ``_state`` and when what they hold still describes the log. The tables are those of a job; the facts
-beside them tell which log they are of. A state that does not fit is not used: the partition is read from its first
-record then.
+Owns the files of ``_state`` and the check that a checkpoint still matches the log. The tables belong to the job; the
+facts stored next to them identify the log. If a checkpoint does not match, the partition is read from its first record.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from kafka_msgs.pipeline.table_output import OutputDirectory
 __all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]
 
 STATE: Final = "_state"
-"""The directory of the states."""
+"""The directory of the checkpoints."""
 
 _FORM: Final = 2
-"""The number of this form. A state of another form is not used."""
+"""The version of the checkpoint format. Checkpoints of another version are not used."""
 _FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
 
 _UNREADABLE: Final = "what the earlier run has left is damaged, or of another version"
@@ -36,11 +35,11 @@ _REWRITTEN: Final = "segments that were read were compacted, truncated or replac
 
 @frozen(kw_only=True)
 class Checkpoint:
-    """A partition at the end of a run.
+    """The state of a partition at the end of a run.
 
-    ``run`` names the run. ``tip`` is the last record that was read. ``segments`` has name, base offset and size of
-    each. Of the ``problems``, which are in a file beside, the last ``tail`` are about what lies after the tip, which is
-    read again. ``numbers`` and ``tables`` are what the job keeps.
+    ``run`` names the run. ``tip`` is the last record that was read. ``segments`` lists the name, base offset and size
+    of each segment. ``problems`` counts the problems, which are stored in a separate file; the last ``tail`` of them
+    are located after the tip, in data that the next run reads again. ``numbers`` and ``tables`` are the job's data.
     """
 
     run: str
@@ -53,9 +52,10 @@ class Checkpoint:
     tables: Mapping[str, pa.Table] = field(factory=dict)
 
     def check(self, log: PartitionInput, topic_id: str | None, *, exact: bool) -> None:
-        """Raise ``LogRewrittenError`` if the log is another one, such as one with another id, or has other damage.
+        """Raise ``LogRewrittenError`` if the log was replaced, such as by one with another id, or its damage changed.
 
-        With ``exact`` also if anything that was read was rewritten. Segments at the start may be gone in any case.
+        With ``exact``, also raise it if any data already read was rewritten. Deleted segments at the start are always
+        accepted.
         """
         if topic_id != self.topic_id:
             raise LogRewrittenError(_ANOTHER)
@@ -66,7 +66,7 @@ class Checkpoint:
         changed = any(there[name] != size for name, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
         if self.problems > self.tail and (changed or len(kept) < len(self.segments)):
             raise LogRewrittenError(_DAMAGED)
-        # What goes on has the last segments that were read, in their places, and new ones after these.
+        # A continued log has the last segments that were read, in the same order, followed by new ones.
         names = [name for name, _, _ in self.segments]
         goes_on = kept and [name for name, _ in kept] == names[-len(kept) :] == list(there)[: len(kept)]
         if exact and (changed or not goes_on):
@@ -74,7 +74,7 @@ class Checkpoint:
 
 
 def save_checkpoint(state: Checkpoint, place: OutputDirectory, name: str) -> None:
-    """Write the state of a partition, which ``name`` names."""
+    """Write the checkpoint of the partition called ``name``."""
     facts = {each: getattr(state, each) for each in _FACTS}
     facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
     place.write(json.dumps(facts).encode(), STATE, f"{name}.json")
@@ -84,9 +84,9 @@ def save_checkpoint(state: Checkpoint, place: OutputDirectory, name: str) -> Non
 
 
 def load_checkpoint(place: OutputDirectory, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
-    """Return the state that the last run left of a partition, with tables of these schemas; None if it left none.
+    """Return the last run's checkpoint of a partition, with tables of these schemas; None if there is none.
 
-    Raises ``LogRewrittenError`` for one of another form, and for one that is damaged.
+    Raises ``LogRewrittenError`` for a checkpoint of another format version, and for a damaged one.
     """
     content = place.read(STATE, f"{name}.json")
     if content is None:
@@ -111,7 +111,7 @@ def _table(place: OutputDirectory, name: str) -> pa.Table:
 
 
 def problems_file(name: str) -> tuple[str, str]:
-    """Return where the problems of a partition are kept."""
+    """Return the path of the file with the problems of a partition."""
     return STATE, f"{name}-problems.parquet"
 
 

@@ -1,6 +1,6 @@
-"""What a pass over a partition counts for the report, and what a run that goes on adds to.
+"""Counters of a pass over a partition, for the report. Incremental runs add to them.
 
-Counters are of the records that were read. The commits of an hour are kept for the latest hours only.
+They count the records that were read. Hourly commit counts are kept for the latest hours only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_msgs.pipeline.record_classification import ClassifiedRecords
 __all__ = ["HOURS", "SHOWN_HOURS", "CommitCounters"]
 
 HOURS: Final = pa.schema([("group", pa.string()), ("hour", pa.int64()), ("commits", pa.int64())])
-"""How many offsets each group committed in an hour, which is its start in milliseconds since the epoch."""
+"""The number of offsets that each group committed per hour. ``hour`` is its start in milliseconds since the epoch."""
 SHOWN_HOURS: Final = 24 * 31
 _HOUR_MS: Final = 3_600_000
 _BUFFER: Final = 1 << 18
@@ -25,7 +25,7 @@ _BUFFER: Final = 1 << 18
 
 @define
 class CommitCounters:
-    """Counts the records of a partition by what they are, and commits by group and hour."""
+    """Counts the records of a partition by role, and commits by group and hour."""
 
     numbers: dict[str, int] = field(factory=dict)
     _hours: pa.Table = field(factory=HOURS.empty_table)
@@ -67,5 +67,5 @@ class CommitCounters:
             _ = self.hours
 
     def facts(self) -> dict[str, Any]:
-        """Return what JSON can keep."""
+        """Return the state as JSON-compatible values."""
         return dict(self.numbers)

@@ -1,7 +1,7 @@
-"""The whole history of commits, written while a partition is read: each commit with the outcome of its transaction.
+"""The complete commit history, written during the read of a partition: each commit with its transaction's outcome.
 
-Owns which rows still wait for the end of their transaction, and in which files they are. What is decided is in one file
-for each run and never changes. What is open is in the file ``open``, which the next run takes over.
+Owns the distinction between final and pending rows, and the file layout. Each run writes final rows to one immutable
+file. Rows of open transactions are in the file ``open``, which the next run takes over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def directory_of(number: int) -> str:
 
 
 class HistoryWriter:
-    """Writes the history of a partition from the offset ``start`` on; ``earlier`` is where an earlier run wrote it."""
+    """Writes the history of a partition from the offset ``start`` on; ``earlier`` is the output of an earlier run."""
 
     def __init__(self, place: OutputDirectory, number: int, start: int, earlier: OutputDirectory | None) -> None:
         self._path = (HISTORY_TABLE, directory_of(number))
@@ -59,7 +59,7 @@ class HistoryWriter:
             self._decide()
 
     def finish(self) -> None:
-        """Write what is left: open transactions."""
+        """Write the remaining rows, which belong to open transactions."""
         self._decide()
         if self._writer is not None:
             self._writer.close()
@@ -90,7 +90,7 @@ class HistoryWriter:
 def _open_rows(earlier: OutputDirectory, number: int) -> pa.Table:
     path = earlier.path_of(HISTORY_TABLE, directory_of(number), f"{_OPEN}.parquet")
     try:
-        # The file alone: its directory would be read as a column.
+        # Open only the file: with a path, its directory would be read as a column.
         with pq.ParquetFile(earlier.filesystem.open_input_file(path)) as file:
             return file.read().cast(HISTORY)
     except FileNotFoundError:

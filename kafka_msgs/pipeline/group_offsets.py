@@ -1,6 +1,6 @@
-"""The job ``group-offsets`` whatever runs it: every committed offset of every group, and the lag, in Parquet tables.
+"""The job ``group-offsets``, independent of the engine: all committed offsets and the lag of all groups, in Parquet.
 
-Owns what the job is given and what it finds: the groups of all partitions are put together here.
+Owns the inputs and the result of the job, and combines the groups of all partitions.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _HISTORY: Final = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartitio
 
 _JOINED: Final = ("group", "kind", "state", "epoch", "members", "partitions", "lag")
 _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions": 0}
-"""A group that has offsets only is loaded by a coordinator as an empty classic one."""
+"""A coordinator loads a group that has only offsets as an empty classic group."""
 
 
 @frozen
 class GroupOffsetsResult:
-    """What a run found: the summaries of partitions by number, and the table of groups."""
+    """The result of a run: the summaries of partitions by number, and the table of groups."""
 
     summaries: tuple[GroupOffsetsSummary, ...]
     groups: pa.Table
@@ -49,9 +49,9 @@ OffsetsRun: TypeAlias = JobRun[GroupOffsetsSummary, GroupOffsetsResult]
 
 
 def group_offsets_run(inputs: JobInputs, ends: EndOffsets | None = None, *, history: bool = False) -> OffsetsRun:
-    """Return the run over the partitions of ``__consumer_offsets`` in inputs. ``ends`` are by default those in them.
+    """Return the run over the partitions of ``__consumer_offsets`` in the inputs.
 
-    Raises what ``JobInputs`` raises.
+    ``ends`` defaults to the end offsets in the inputs. Raises the errors of ``JobInputs``.
     """
     logs = inputs.logs(OFFSETS_TOPIC)
     job = Job(
@@ -72,7 +72,7 @@ def _found(summaries: Sequence[GroupOffsetsSummary], new: OutputDirectory) -> Gr
 
 
 def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
-    """Return all groups: those with records of their own, and those that have offsets only."""
+    """Return all groups, including groups that have only offsets."""
     own = pa.concat_tables([OWN_GROUPS.empty_table(), *(each.groups for each in summaries)])
     lags = summed_lags(pa.concat_tables([each.lags for each in summaries]))
     found = own.join(lags, "group", join_type="full outer")
@@ -84,7 +84,7 @@ def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
 
 
 def _replaced(place: OutputDirectory, summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:
-    """Yield the files of the history that are replaced: what was read from its start again replaces all of it."""
+    """Yield the replaced history files. For a partition that was reread from its start, these are all files."""
     for each in summaries:
         there = files_of(place, each.number)
         yield from (name for name in there if each.from_start or name.endswith("/open.parquet"))

@@ -1,6 +1,6 @@
-"""The report of the job ``group-offsets``: the largest lags, what waits, and what was read, from small tables.
+"""The report of the job ``group-offsets``: largest lags, pending offsets and record counts, from small tables.
 
-Owns what the report says. How it looks is left to ``kafka_msgs.report``.
+Owns the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _LAGS: Final = [
     "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata", "commitTimestampMs",
     "firstCommitMs", "firstCommitOffset",
 ]  # fmt: skip
-"""What is said of the lag of many offsets: only the columns that it takes become values of Python."""
+"""The columns of the lag statistics. Only these are converted to Python values, since there may be many offsets."""
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
 
 
 def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, int], LogTimestamps]) -> Report:
-    """Return the report about a run; times are looked up in the logs of ``places``. Raises ``OSError``."""
+    """Return the report about a run. Timestamps are looked up in the logs of ``places``. Raises ``OSError``."""
     by_lag = top_rows(found.groups, _BY_LAG)
     worst = top_rows(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)
     pending = top_rows(pa.concat_tables([each.pending for each in found.summaries]), _BY_KEY)
@@ -70,7 +70,7 @@ def _count(found: GroupOffsetsResult, table: str) -> int:
 
 
 def _with_time(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a group whose last commit is a text, to the second."""
+    """Return a group with its last commit time as text, in seconds resolution."""
     return {**group, "lastCommit": _text(group["lastCommitMs"]) if group["lastCommit"] is not None else None}
 
 
@@ -82,7 +82,7 @@ def _text(milliseconds: int) -> str | None:
 
 
 def _described(worst: pa.Table, found: GroupOffsetsResult) -> list[dict[str, Any]]:
-    """Return offsets with kind and state of their groups."""
+    """Return offsets with the kind and state of their groups."""
     names = pc.unique(worst["group"])
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
     groups = {row["group"]: row for row in known.to_pylist()}
@@ -101,7 +101,7 @@ def _lag_plot(by_lag: pa.Table) -> list[Section]:
 
 
 def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
-    """Commits an hour of the groups that commit most; the latest hours only, so that the plot stays small."""
+    """Return a plot of hourly commits for the most active groups, limited to the latest hours to keep it small."""
     hours = pa.concat_tables([HOURS.empty_table(), *(each.hours for each in found.summaries)])
     busiest = hours.group_by("group").aggregate([("commits", "sum")])
     order = [("commits_sum", "descending"), ("group", "ascending")]
@@ -117,7 +117,7 @@ def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
 
 
 def _counted(found: GroupOffsetsResult) -> list[dict[str, Any]]:
-    """Return how many records there were of each sort, and how the transactions of commits ended."""
+    """Return record counts by role, and the outcomes of transactional commits."""
     sums: dict[str, int] = {}
     for each in found.summaries:
         for what, number in each.numbers.items():

@@ -1,6 +1,6 @@
-"""What the job ``group-offsets`` makes of the records of one partition of ``__consumer_offsets``.
+"""The processing of one ``__consumer_offsets`` partition in the job ``group-offsets``.
 
-Owns what is left of an earlier run and of new records, and the figures for the report.
+Owns the rows retained from an earlier run and from new records, and the statistics for the report.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 LOOKED_AT: Final = 10_000
-"""How many offsets are kept for it, those with the largest lags: their groups are summed up, too."""
+"""The number of offsets with the largest lags that are kept for the report, including the sums of their groups."""
 OWN_GROUPS: Final = pa.schema(
     [
         ("group", pa.string()),
@@ -61,7 +61,7 @@ _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartiti
 
 @frozen(kw_only=True)
 class GroupOffsetsSummary:
-    """What the report needs of a partition, and how much of it was read anew: all, or what was added."""
+    """The report data of a partition. ``from_start`` is True if the run read all of it, not only new records."""
 
     number: int
     from_start: bool
@@ -76,7 +76,7 @@ class GroupOffsetsSummary:
 
 
 def reading_of(ends: EndOffsets, *, history: bool = False) -> ReadSpec[GroupOffsetsSummary]:
-    """Return how partitions are read: with the ends of all, for lags, and with the history, or without it."""
+    """Return the read specification, with the end offsets for lags, and optionally with the history."""
     return ReadSpec(
         start=partial(_OffsetsWork, ends, history),
         tables={"rows": ROWS, "hours": HOURS},
@@ -86,18 +86,18 @@ def reading_of(ends: EndOffsets, *, history: bool = False) -> ReadSpec[GroupOffs
 
 
 def damage_of(log: PartitionInput, fault: LogFileError) -> dict[str, Any]:
-    """Return the row of a part of a file that cannot be read."""
+    """Return the row for an unreadable part of a file."""
     return {"logPartition": log.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
 
 
 def with_number(problems: pa.Table, log: PartitionInput) -> pa.Table:
-    """Return problems with records of a partition, with its number."""
+    """Return the record problems of a partition with its number added."""
     numbers = pa.repeat(pa.scalar(log.number, pa.int32()), problems.num_rows)
     return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
 
 
 class _OffsetsWork:
-    """What becomes of the records of one partition."""
+    """Processes the records of one partition."""
 
     def __init__(
         self, ends: EndOffsets, history: bool, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
@@ -116,7 +116,7 @@ class _OffsetsWork:
         self._history = HistoryWriter(place.staging, log.number, start, before) if history else None
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
-        """Take the next records; return those that are problems."""
+        """Process the next records; return the problems among them."""
         found = classify(records, segment.name)
         self._survivors.add(found.rows)
         self._counters.add(found)
@@ -125,7 +125,7 @@ class _OffsetsWork:
         return with_number(found.problems, self._log)
 
     def finish(self) -> CheckpointData:
-        """Return what is kept, after the last record."""
+        """Return the checkpoint data after the last record."""
         rows = self._survivors.finish()
         self._counters.count("committed", self._survivors.committed)
         self._counters.count("aborted", self._survivors.aborted)
@@ -134,11 +134,11 @@ class _OffsetsWork:
         return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
 
     def discard(self) -> None:
-        """Delete the history that was written."""
+        """Delete the written history."""
         self._new.subdirectory(HISTORY_TABLE, directory_of(self._log.number)).clear()
 
     def summary(self, problems: Problems) -> GroupOffsetsSummary:
-        """Write offsets and what waits, and return what the report needs."""
+        """Write the committed and pending offsets, and return the report data."""
         survivors, number, name = self._survivors.rows, self._log.number, self._log.name
         offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
         batches = offsets.seen(committed_offsets(survivors, number, self._ends))
@@ -160,7 +160,7 @@ class _OffsetsWork:
 
 @define
 class _TopRows:
-    """The first rows of a table in some order, picked while it passes by; they are not sorted."""
+    """The first rows of a streamed table in some order. The retained rows are not sorted."""
 
     schema: pa.Schema
     order: Sequence[tuple[str, str]]
@@ -177,17 +177,17 @@ class _TopRows:
 
 
 def top_rows(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = REPORT_ROWS) -> pa.Table:
-    """Return the first rows in an order, at most as many as are given."""
+    """Return the first rows in an order, at most ``most``."""
     return _first_of(rows, order, most).sort_by(order)
 
 
 def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa.Table:
-    """Return the same rows as ``top_rows``, in any order."""
+    """Return the same rows as ``top_rows``, unsorted."""
     return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
 
 
 class _Offsets:
-    """The largest lags, and the sums by group, of offsets that pass by."""
+    """The largest lags and the sums by group of a stream of offsets."""
 
     def __init__(self) -> None:
         self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
@@ -205,11 +205,11 @@ class _Offsets:
 LAGS: Final = pa.schema(
     [("group", pa.string()), ("partitions", pa.int64()), ("lag", pa.int64()), ("commitTimestampMs", pa.int64())]
 )
-"""How many offsets a group has, the sum of its lags, and the time of its last commit."""
+"""Offset count, lag sum and last commit time by group."""
 
 
 def summed_lags(rows: pa.Table) -> pa.Table:
-    """Return one row for each group: its sums, with the columns of ``LAGS``."""
+    """Return one row of sums per group, with the columns of ``LAGS``."""
     sums = [("partitions", "sum"), ("lag", "sum"), ("commitTimestampMs", "max")]
     found = rows.group_by("group").aggregate(sums)
     columns = [found["group"], *(found[f"{name}_{function}"] for name, function in sums)]

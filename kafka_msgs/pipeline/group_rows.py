@@ -1,6 +1,6 @@
-"""Groups as rows: one for each group with all of it, and the rows of groups, members, assignments and topologies.
+"""Groups as rows: a full description per group, and the rows of groups, members, assignments and topologies.
 
-Owns the columns, and the way from the latest records of a group, few by then, to its row.
+Owns the columns, and the conversion of a group's few latest records to its description.
 ``kafka_msgs.internal_topics`` computes the state of the group.
 """
 
@@ -40,12 +40,12 @@ Row: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[Row]
 
 CURRENT: Final = "current"
-"""The status of what a member has."""
+"""The status of a current assignment."""
 
 _TOPIC: Final = "__consumer_offsets"
 _TYPE_SIZE: Final = 2
 _NAME: Final = _TYPE_SIZE + 2
-"""Where the name of the group starts in keys of all types: after the type, and its own length."""
+"""The position of the group name in keys of all types: after the type and the length of the name."""
 
 
 def _struct(**types: pa.DataType) -> pa.StructType:
@@ -108,15 +108,15 @@ PROBLEMS: Final = pa.schema(
 
 
 def name_in(key: bytes) -> bytes | None:
-    """Return the name of the group in the key of one of its records, None where the key ends before it."""
+    """Return the group name in the key of a group's record, or None if the key ends before the name."""
     size = key[_TYPE_SIZE:_NAME]
     return key[_NAME : _NAME + int.from_bytes(size)] if size else None
 
 
 def description_rows(number: int, records: Iterable[tuple[int, bytes, bytes | None]]) -> Rows:
-    """Describe the group that all records are of, each an offset, a key and a value, in the order of the log.
+    """Describe one group from all its records, given as offset, key and value in log order.
 
-    A record that cannot be read is reported in the row, which has nothing else where no record can.
+    The row lists unreadable records. If no record is readable, the row contains only these problems.
     """
     typed: list[InternalRecord] = []
     problems = []
@@ -140,7 +140,7 @@ def _read(key: bytes, value: bytes | None) -> tuple[InternalRecord | None, str |
 
 
 def group_rows(descriptions: Sequence[Row]) -> Rows:
-    """Return a row for each group that is described."""
+    """Return a row for each described group."""
     plain = [field.name for field in _PLAIN]
     return [
         {name: each[name] for name in plain}
@@ -151,7 +151,7 @@ def group_rows(descriptions: Sequence[Row]) -> Rows:
 
 
 def member_rows(descriptions: Sequence[Row]) -> Rows:
-    """Return a row for each member, with the number of what is assigned to it."""
+    """Return a row for each member, with the number of its assignments."""
     return [
         {**_of_group(each), **member, "assigned": len(member["assigned"])}
         for each in descriptions
@@ -160,7 +160,7 @@ def member_rows(descriptions: Sequence[Row]) -> Rows:
 
 
 def assignment_rows(descriptions: Sequence[Row], names: Mapping[str, str]) -> Rows:
-    """Return a row for what is assigned; a topic that is known by its id only gets its name where that is known."""
+    """Return a row for each assignment. A topic given only by id also gets its name if ``names`` contains it."""
     return [
         {
             **_of_group(each),
@@ -185,7 +185,7 @@ def topology_rows(descriptions: Sequence[Row]) -> Rows:
 
 
 def problem_rows(descriptions: Sequence[Row]) -> Iterator[Row]:
-    """Yield what could not be read of groups: whole records, and the bytes inside a classic member."""
+    """Yield the unreadable parts of groups: complete records, and bytes inside classic members."""
     for each in descriptions:
         place = {"group": each["group"], "logPartition": each["logPartition"]}
         yield from ({**place, **problem} for problem in each["problems"])
@@ -199,7 +199,7 @@ def _of_group(description: Row) -> Row:
 
 
 def _row(kind: pa.StructType, item: Any) -> Row:
-    """Return an object as a row: each field has the value of the attribute that it is named after."""
+    """Return an object as a row: each field holds the value of the attribute with the same name."""
     return {field.name: _value(field.type, getattr(item, _attribute(field.name))) for field in kind}
 
 

@@ -1,7 +1,7 @@
-"""The job ``group-state`` whatever runs it: members, assignments, epochs and topologies of groups, in Parquet tables.
+"""The job ``group-state``, independent of the engine: members, assignments, epochs and topologies, as Parquet tables.
 
-Owns what the job keeps, the latest record of each key, and what the report needs. What rows are is left to
-``group_rows``. Offsets are left to ``group_offsets``.
+Owns the checkpoint data of the job, which is the latest record of each key, and the report data. ``group_rows`` owns
+the rows. ``group_offsets`` handles offsets.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ _ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "has": _HAS,
     "topology": ("group", "subtopologyId"),
 }
-"""The columns by which the rows of a summary are ordered."""
+"""The sort columns of the summary rows."""
 _SERIES: Final = 10_000
-"""How many members are kept for their skew, those that have most."""
+"""The number of members with the most assignments that are kept for the skew statistics."""
 SHOWN_MEMBERS: Final = 30
 
 
 @frozen(kw_only=True)
 class StateSummary:
-    """What the report needs of a partition: how many rows there are of each sort, and the first ones.
+    """The report data of a partition: the number of rows per table, and the first rows.
 
-    ``kinds`` counts groups by kind and state. The rows ``has`` count what members have, are to have and give up, by
-    status and role. ``counts`` has the number of what each member has, and ``most`` the members with most, by role.
+    ``kinds`` counts groups by kind and state. The rows ``has`` count current, target and revoked assignments by status
+    and role. The rows ``counts`` contain the number of current assignments per member, and ``most`` contains the
+    members with the most assignments, by role.
     """
 
     from_start: bool
@@ -70,9 +71,9 @@ StateRun: TypeAlias = JobRun[StateSummary, tuple[StateSummary, ...]]
 
 
 def group_state_run(inputs: JobInputs) -> StateRun:
-    """Return the run over the partitions of ``__consumer_offsets`` in inputs.
+    """Return the run over the partitions of ``__consumer_offsets`` in the inputs.
 
-    Raises what ``JobInputs`` raises.
+    Raises the errors of ``JobInputs``.
     """
     logs = inputs.logs(OFFSETS_TOPIC)
     reading = ReadSpec(
@@ -87,7 +88,7 @@ def _damage(log: PartitionInput, fault: LogFileError) -> Row:
 
 
 class _StateWork:
-    """What becomes of the records of one partition."""
+    """Processes the records of one partition."""
 
     def __init__(
         self, names: Mapping[str, str], place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
@@ -101,7 +102,7 @@ class _StateWork:
             self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
-        """Take the next records; return those that are problems."""
+        """Process the next records; return the problems among them."""
         rows, problems = classify_groups(records, segment.name)
         self._survivors.add(rows)
         columns = {
@@ -112,14 +113,14 @@ class _StateWork:
         return pa.table({name: columns[name] for name in PROBLEMS.names}, schema=PROBLEMS)
 
     def finish(self) -> CheckpointData:
-        """Return what is kept, after the last record."""
+        """Return the checkpoint data after the last record."""
         return CheckpointData({}, {"rows": self._survivors.finish()})
 
     def discard(self) -> None:
-        """Delete nothing: another pass writes over all files."""
+        """Do nothing: another pass overwrites all files."""
 
     def summary(self, problems: Problems) -> StateSummary:
-        """Write the tables, and return what the report needs."""
+        """Write the tables, and return the report data."""
         found = self._descriptions()
         tables: dict[str, Rows] = {
             "descriptions": found,
@@ -143,7 +144,7 @@ class _StateWork:
         )
 
     def _descriptions(self) -> Rows:
-        """Return the groups that are left, from the records of each."""
+        """Return the descriptions of the remaining groups, each from its records."""
         by_group: dict[bytes | None, list[tuple[int, bytes, bytes | None]]] = {}
         kept = rows_with(self._survivors.rows, GROUP_RECORD)
         for row in zip(*(kept[name].to_pylist() for name in ("offset", "key", "value")), strict=True):
@@ -152,7 +153,7 @@ class _StateWork:
 
     def _write(self, name: str, rows: Rows) -> None:
         table = pa.Table.from_pylist(rows, schema=_TABLES[name].schema)
-        # What was damaged is in a file of the same table that is written while the log is read.
+        # The read already writes damaged parts to another file of the same table.
         part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
         if _TABLES[name].partition_by:
             write_partitioned("kind", name, table, self._new, part)
@@ -161,7 +162,7 @@ class _StateWork:
 
 
 def first_rows(name: str, rows: Rows) -> Rows:
-    """Return those of a summary's rows that a report takes, in their order."""
+    """Return the sorted summary rows that a report needs."""
     if name == "counts":
         return sorted(rows, key=lambda row: (-row["assigned"], row["group"], row["memberId"]))[:_SERIES]
     columns = _ORDERS[name]
@@ -173,7 +174,7 @@ def first_rows(name: str, rows: Rows) -> Rows:
 
 
 def most_assigned(rows: Rows) -> Rows:
-    """Return the members with most, those that a plot shows."""
+    """Return the members with the most assignments, for a plot."""
     return sorted(rows, key=lambda row: (-row["all"], row["group"], row["memberId"]))[:SHOWN_MEMBERS]
 
 
@@ -183,7 +184,7 @@ def _has(assignments: Rows) -> Rows:
 
 
 def _counts(tables: Mapping[str, Rows]) -> Rows:
-    """Return how many partitions and tasks each member has, those without any included."""
+    """Return the number of partitions and tasks per member, including members without any."""
     current = (each for each in tables["assignments"] if each["status"] == CURRENT)
     counted = Counter((each["group"], each["memberId"]) for each in current)
     members = [(each["group"], each["memberId"]) for each in tables["members"]]

@@ -1,6 +1,6 @@
-"""The report of the job ``group-state``: groups, members, what these have, and how evenly, from small tables.
+"""The report of the job ``group-state``: groups, members, their assignments and skew, from small tables.
 
-Owns what the report says. How it looks is left to ``kafka_msgs.report``.
+Owns the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def _shown(title: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], 
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without the names of its parts."""
+    """Return a value without its field names."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return tuple(map(_plain, value.values())) if isinstance(value, dict) else value
 
 
 def _tasks_plot(rows: Rows) -> list[Section]:
-    """What each member has now, by role; the members with most first, and no plot where nobody has anything."""
+    """Return a plot of current assignments per member by role, in descending order; no plot if all are empty."""
     if not rows:
         return []
     series = {role: [row.get(role, 0) for row in rows] for role in _ROLES if any(row.get(role) for row in rows)}

@@ -1,6 +1,6 @@
-"""The figures of a partition by hour, added up from batches; by segment, so that a deleted one can be taken away.
+"""Hourly statistics of a partition, aggregated from batches and kept per segment, so that deleted segments drop out.
 
-Owns which figures there are, how they are added, and the rows of ``profile`` and of the report that are made of them.
+Owns the list of statistics, their aggregation, and the resulting rows of ``profile`` and of the report.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OF_DATA: Final = {
     "maxKeySize": "maxKeySize",
     "maxValueSize": "maxValueSize",
 }
-"""The figures of batches with records of clients, and the columns that they are made of."""
+"""The statistics of batches with client records, and their source columns."""
 
 _ADDED: Final[dict[str, str]] = {
     **dict.fromkeys(_OF_DATA, "sum"),
@@ -53,15 +53,15 @@ _ADDED: Final[dict[str, str]] = {
     **dict.fromkeys(("firstOffset", "oldestMs"), "min"),
     **dict.fromkeys(("lastOffset", "newestMs", "maxKeySize", "maxValueSize"), "max"),
 }
-"""The figures, and how they are added."""
+"""The statistics and their aggregate functions."""
 
 _PLACE: Final = ("segment", "hourMs", "codec")
 FIGURES: Final = pa.schema(
     [("segment", _LONG), ("hourMs", _LONG), ("codec", _TEXT), *((name, _LONG) for name in _ADDED)]
 )
-"""Figures by segment, hour and codec, which is null for the batches that have no records of clients."""
+"""Statistics by segment, hour and codec. The codec is null for batches without client records."""
 PRODUCERS: Final = pa.schema([("segment", _LONG), ("hourMs", _LONG), ("producerId", _LONG)])
-"""The producers that number their batches, by segment and hour."""
+"""The producers with a producer id, by segment and hour."""
 
 PROFILE: Final = pa.schema(
     [
@@ -84,14 +84,14 @@ SUMMED: Final = (
     "records", "batches", "bytes", "contentBytes", "tombstones",
     "transactions", "abortedTransactions", "abortedRecords", "outOfOrder",
 )  # fmt: skip
-"""The columns of the profile that are added up to topics."""
+"""The columns of the profile that are summed per topic."""
 
 _BUFFER: Final = 1 << 16
 
 
 @define
 class _ReducingBuffer:
-    """Rows that are reduced when there are as many new ones as are kept, so that the time is linear."""
+    """Rows that are reduced once the new rows are as many as the kept ones, so that the time stays linear."""
 
     rows: pa.Table
     reduce: Callable[[pa.Table], pa.Table]
@@ -111,24 +111,24 @@ class _ReducingBuffer:
 
 
 class HourlyStats:
-    """Adds batches up. What is kept is as small as the figures are."""
+    """Aggregates batches. It keeps only the statistics."""
 
     def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
         self._sums = _ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place)
         self._producers = _ReducingBuffer(PRODUCERS.empty_table() if producers is None else producers, _distinct)
 
     def add(self, batches: pa.Table) -> None:
-        """Add batches, which have the columns of ``batch_rows.ROWS``. Aborted ones are given to ``abort``, too."""
+        """Add batches with the columns of ``batch_rows.ROWS``. Aborted batches must also be passed to ``abort``."""
         self._sums.add(_figures(batches))
         numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
         self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
 
     def abort(self, batches: pa.Table) -> None:
-        """Count the records of batches, added before, whose transaction was aborted."""
+        """Count the records of already added batches whose transaction was aborted."""
         self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))
 
     def sums(self) -> pa.Table:
-        """Return the figures, with the columns of ``FIGURES``."""
+        """Return the statistics, with the columns of ``FIGURES``."""
         return self._sums.all()
 
     def producers(self) -> pa.Table:
@@ -156,7 +156,7 @@ def _figures(batches: pa.Table) -> pa.Table:
 
 
 def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
-    """Return figures of batches, null where none is given."""
+    """Return statistics of batches, null for statistics that are not given."""
     codec = pc.if_else(batches["control"], pa.scalar(None, _TEXT), batches["codec"])
     known = {"segment": batches["segment"], "hourMs": batches["hourMs"], "codec": codec, **found}
     nothing = pa.nulls(batches.num_rows, _LONG)
@@ -164,7 +164,7 @@ def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
 
 
 def _summed(figures: pa.Table, by: Collection[str]) -> pa.Table:
-    """Return one row for each place."""
+    """Return one row for each combination of the ``by`` columns."""
     found = figures.group_by(list(by)).aggregate(list(_ADDED.items()))
     return found.rename_columns({f"{name}_{how}": name for name, how in _ADDED.items()})
 
@@ -174,12 +174,12 @@ def _distinct(rows: pa.Table) -> pa.Table:
 
 
 def late_at(batches: pa.Table) -> pa.Table:
-    """Return the figures that count one record too early in each of some batches."""
+    """Return statistics that count one out-of-order record per batch."""
     return _with(batches, {"outOfOrder": pa.repeat(pa.scalar(1, _LONG), batches.num_rows)})
 
 
 def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: int) -> pa.Table:
-    """Return the hours of a partition, those without a time last, with the columns of ``PROFILE``."""
+    """Return the hours of a partition with the columns of ``PROFILE``; the row without a time comes last."""
     found = _summed(figures, ["hourMs"])
     hours = pc.if_else(pc.not_equal(found["hourMs"], NO_HOUR), found["hourMs"], pa.scalar(None, _LONG))
     order = pc.sort_indices(hours)
@@ -206,18 +206,18 @@ def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: in
 
 
 def _of_hours(found: pa.Table, rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """Return a column of rows by hours for the hours that were found, null for the other hours."""
+    """Return a column of hourly rows aligned with the hours of ``found``, null for hours without a row."""
     return rows[name].take(pc.index_in(found["hourMs"], rows["hourMs"].combine_chunks()))
 
 
 def _codecs(figures: pa.Table) -> pa.Table:
-    """Return the names of the codecs of each hour, in their order."""
+    """Return the sorted codec names of each hour."""
     pairs = figures.filter(figures["codec"].is_valid()).group_by(["hourMs", "codec"]).aggregate([])
     return pairs.sort_by("codec").group_by("hourMs", use_threads=False).aggregate([("codec", "list")])
 
 
 def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
-    """Return records, bytes and bytes of content of each codec."""
+    """Return record count, bytes and content bytes per codec."""
     found = _summed(figures.filter(figures["codec"].is_valid()), ["codec"])
     return [
         {
@@ -231,7 +231,7 @@ def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
 
 
 def by_segment(figures: pa.Table) -> list[dict[str, Any]]:
-    """Return bytes, oldest and newest time of each segment."""
+    """Return bytes, oldest and newest timestamp per segment."""
     found = _summed(figures, ["segment"]).select(["segment", "bytes", "oldestMs", "newestMs"])
     return list(found.to_pylist())
 

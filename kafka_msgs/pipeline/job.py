@@ -1,7 +1,7 @@
-"""The course of a run, whatever the job and whatever runs it.
+"""The course of a run, for all jobs and engines.
 
-A run is refused or goes on from an earlier one, the partitions are read one by one by an engine, and the tables take
-the place of those of the earlier run.
+A run starts fresh, resumes an earlier run, or is refused. An engine processes the partitions. The new tables then
+replace the tables of the earlier run.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ _NOTHING: Final = "none.parquet"
 Engine: TypeAlias = Callable[
     [Callable[[PartitionInput], TaskResult[Any]], Sequence[PartitionInput]], Iterable[TaskResult[Any]]
 ]
-"""An engine: it calls a function for each partition, wherever that is, and gives the results in any order."""
+"""An engine calls a function for each partition, in any process, and returns the results in any order."""
 
 ReplacedFiles: TypeAlias = "Callable[[OutputDirectory, Sequence[S]], Iterable[str]]"
-"""Tells which files of a table that runs add to are replaced, by their paths in it."""
+"""Returns the files of an appended table that are replaced, by their paths in the table."""
 
 
 class JobInputs(Protocol):
-    """What the inputs of a run hold. ``paths`` is how they were named; the other things are looked up when asked for.
+    """The inputs of a run. ``paths`` are the given paths; the methods read the inputs on each call.
 
-    All methods raise ``JobPathError``, for a path without partitions and for two copies of one, and ``OSError``.
+    All methods raise ``JobPathError`` for a path without partitions and for two copies of a partition, and ``OSError``.
     """
 
     paths: tuple[str, ...]
 
     def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
-        """Return the partitions, or those of a topic, of which there must be one."""
+        """Return the partitions, or the partitions of a topic, at least one."""
 
     def local_partitions(self) -> Mapping[tuple[str, int], Partition]:
-        """Return the partitions that are on this machine."""
+        """Return the partitions on this machine."""
 
     def times(self) -> Mapping[tuple[str, int], LogTimestamps]:
-        """Return the logs of all partitions, wherever they are, to be asked for times."""
+        """Return the logs of all partitions on any filesystem, for timestamp lookups."""
 
     def ends(self) -> Mapping[tuple[str, int], int]:
-        """Return the offsets after the last records, where they are known."""
+        """Return the known log end offsets."""
 
     def names(self) -> Mapping[str, str]:
-        """Return the names of topics by their ids, where these are known."""
+        """Return the known topic names by topic id."""
 
 
 @frozen(kw_only=True)
 class Job(Generic[S, F]):
-    """A job over partitions: what it reads, the tables that it writes, and what it finds.
+    """A job over partitions: its read specification, its tables and its result.
 
-    ``options`` are those that an earlier run must have had, too. Every run writes all rows of ``tables``, and adds to
-    the tables of ``appended_tables``. ``found`` writes what takes all partitions together, and returns what the report
-    needs.
+    A run resumes an earlier run only if the ``options`` are equal. Every run writes all rows of ``tables``, but only
+    adds to the tables of ``appended_tables``. ``combine`` writes the tables that depend on all partitions, and returns
+    the report data.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Job(Generic[S, F]):
 
 @frozen(kw_only=True)
 class JobRun(Generic[S, F]):
-    """What is asked for: a job, the inputs as they were named, and the partitions in them that it reads."""
+    """A requested run: a job, the given input paths, and the partitions to read."""
 
     job: Job[S, F]
     inputs: tuple[str, ...]
@@ -93,7 +93,7 @@ class JobRun(Generic[S, F]):
 
 
 def local_engine(progress: Progress | None = None) -> Engine:
-    """Return the engine that reads one partition after another in this process, and tells a progress how far it is."""
+    """Return the engine that reads the partitions sequentially in this process and reports its progress."""
 
     def each(
         function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
@@ -110,9 +110,9 @@ def find_earlier_run(
     options: Mapping[str, object],
     fs_options: FilesystemOptions = NO_OPTIONS,
 ) -> bool:
-    """Return whether a directory holds an earlier run of a job over the same inputs, to go on from.
+    """Return whether a directory contains an earlier run of a job over the same inputs, to resume from.
 
-    Raises ``JobPathError`` if it holds something else.
+    Raises ``JobPathError`` if it contains anything else.
     """
     place, is_file = OutputDirectory.of(out, fs_options), "://" not in out and Path(out).is_file()
     if not is_file and place.is_empty():
@@ -135,10 +135,10 @@ def run_job(
     fs_options: FilesystemOptions = NO_OPTIONS,
     say: Callable[[str], None] = lambda _: None,
 ) -> F:
-    """Run a job and return what it found; the tables are in ``out`` then. ``fs_options`` are those of filesystems.
+    """Run a job, write its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
 
-    ``say`` is called with a sentence about each partition that had to be read from its start again. Raises
-    ``JobPathError`` for a place that holds something else, and ``OSError``.
+    ``say`` is called with a sentence about each partition that had to be reread from its start. Raises
+    ``JobPathError`` if ``out`` contains anything else than an earlier run, and ``OSError``.
     """
     job = run.job
     appends = find_earlier_run(out, run.inputs, job.name, job.options, fs_options)
@@ -157,7 +157,7 @@ def run_job(
 
 
 def _put(job: Job[S, F], place: OutputDirectory, summaries: Sequence[S], attempts: Sequence[str]) -> None:
-    """Put the tables into their places. One without a row has a file, too, which has the columns."""
+    """Publish the tables. An empty table also gets a file, which defines the columns."""
     written, extended = place.written(attempts), dict[str, set[str]]()
     for name, table in job.tables.items():
         there = set(place.subdirectory(name).files())
@@ -175,7 +175,7 @@ def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -
 
 
 def _identity_in(place: OutputDirectory) -> dict[str, object] | None:
-    # A run that was killed while it put its tables in place has left its state where it was written.
+    # If a run was killed while it published its tables, its state is still in the staging directory.
     content = place.read(STATE, _JOB) or (place.staging.read(STATE, _JOB) if place.plan() is not None else None)
     try:
         found = json.loads(content or b"")

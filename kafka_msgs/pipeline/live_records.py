@@ -1,8 +1,8 @@
-"""The few records of a partition of ``__consumer_offsets`` that count at its end, as a table that stays small.
+"""The live records of a ``__consumer_offsets`` partition, which determine its final state, as a table that stays small.
 
-Owns what may be forgotten while a log is read from its first record on: a record that a later one of the same key
-replaces, a deletion that nothing earlier waits for, and what an aborted transaction has written. Keys are compared as
-bytes, and nothing is decoded. Which role a record has is left to ``record_classification``.
+Owns the rules for dropping rows during a read from the first record on: records replaced by a later one with the same
+key, deletions with no earlier pending record, and records of aborted transactions. Keys are compared as bytes, without
+decoding. ``record_classification`` assigns the roles.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 EFFECTIVE: Final = 0
-"""The role of an offset that counts at once, and of a deletion, which does so even in an open transaction."""
+"""The role of offsets that take effect immediately, and of deletions, which do so even in an open transaction."""
 UNDECIDED: Final = 1
-"""The role of an offset in a transaction whose end was not seen yet."""
+"""The role of an offset in a transaction without an end marker so far."""
 GROUP_RECORD: Final = 2
-"""The role of a group's own record."""
+"""The role of a group record."""
 COMMITS: Final = 3
 ABORTS: Final = 4
-"""The roles of the markers that end a producer's transaction."""
+"""The roles of the transaction markers of a producer."""
 UNDECIDED_DELETED: Final = 5
-"""The role of offsets in an open transaction that were deleted since. They are only counted, and have no key."""
+"""The role of offsets in an open transaction that were deleted later. They are only counted, and have no key."""
 
 FIRST_COMMIT: Final = 6
 """The role of the oldest commit of a key since its last deletion, outside transactions."""
@@ -59,19 +59,18 @@ ROWS: Final = pa.schema(
         ("stands_for", pa.int64()),
     ]
 )
-"""Records and what they are for the state. ``stands_for`` counts the records of a transaction that a row replaced."""
+"""Records and their roles. ``stands_for`` counts the records of a transaction that a row represents."""
 
 _BUFFER: Final = 32 << 20
-"""How many bytes of rows are collected before they are reduced."""
+"""The number of row bytes collected before a reduction."""
 
 
 @define
 class LiveRecords:
-    """Collects the rows of a log in their order, and forgets what has no effect any more.
+    """Collects the rows of a log in order, and drops rows without effect.
 
-    Rows are reduced when there are as many bytes of new ones as of those that are kept, so that the time is linear, and
-    memory that of the rows that are alive and of one buffer. ``committed`` and ``aborted`` count the offsets in
-    transactions that ended.
+    Rows are reduced once the new rows take as many bytes as the kept ones. So the time is linear, and memory is bounded
+    by the live rows plus one buffer. ``committed`` and ``aborted`` count the offsets in completed transactions.
     """
 
     rows: pa.Table = field(factory=ROWS.empty_table)
@@ -88,9 +87,7 @@ class LiveRecords:
             self._reduce()
 
     def finish(self) -> pa.Table:
-        """Return the rows that are left: offsets, those in open transactions, first commits, and records of
-        groups.
-        """
+        """Return the live rows: offsets, offsets in open transactions, first commits, and group records."""
         self._reduce()
         return self.rows
 
@@ -112,14 +109,14 @@ class LiveRecords:
         waiting = rows.filter(pc.is_in(roles, _OPEN))
         if waiting.num_rows:
             waiting = _last_waiting(_without_deleted(waiting, deletions))
-        # What is deleted is as if it had never been, since everything that comes later is later in the log, too.
+        # Deletions can be dropped: all rows added later are also later in the log.
         alive = [each.filter(_one(each["value"]).is_valid()) for each in (offsets, groups)]
         self.rows = pa.concat_tables([*alive, waiting, first]).combine_chunks()
 
     def _ended(self, rows: pa.Table) -> pa.Array:
-        """Return the roles of rows after the markers among them: offsets in a committed transaction count.
+        """Return the roles of rows after the markers among them take effect: offsets of committed transactions count.
 
-        Markers, and what was aborted, have no role then.
+        Markers and aborted rows lose their role.
         """
         roles = _one(rows["role"])
         concerned = pc.is_in(roles, _IN_TRANSACTIONS)
@@ -141,9 +138,9 @@ class LiveRecords:
 
 @frozen
 class _Order:
-    """The order of rows by offset: ``rows`` are the rows in it, ``ranks`` the place of each row, ``keys`` their keys.
+    """The order of rows by offset: ``rows`` are the sorted row numbers, ``ranks`` their ranks, ``keys`` their keys.
 
-    A key is a number here: Arrow groups numbers ten times as fast as large binaries.
+    Keys are dictionary indices: Arrow groups numbers 10× faster than large binaries.
     """
 
     rows: pa.Array
@@ -157,11 +154,11 @@ class _Order:
         return cls(order, pc.sort_indices(order), _one(rows["key"]).dictionary_encode().indices)
 
     def last_rows(self, wanted: pa.Array) -> pa.Array:
-        """Return, in this order, the last one of the wanted rows with each key."""
+        """Return the last wanted row of each key, in this order."""
         return self._rows(wanted, "max")
 
     def first_rows(self, wanted: pa.Array) -> pa.Array:
-        """Return the first one of the wanted rows with each key, like ``last_rows``."""
+        """Return the first wanted row of each key, like ``last_rows``."""
         return self._rows(wanted, "min")
 
     def _rows(self, wanted: pa.Array, which: str) -> pa.Array:
@@ -171,30 +168,30 @@ class _Order:
 
 
 def rows_with(rows: pa.Table, *roles: int) -> pa.Table:
-    """Return the rows that have one of these roles."""
+    """Return the rows with one of these roles."""
     return rows.filter(pc.is_in(rows["role"], pa.array(roles, pa.int8())))
 
 
 def rows_since(rows: pa.Table, offset: int) -> pa.Table:
-    """Return the rows from an offset on: what is left where the segments before it were deleted."""
+    """Return the rows from an offset on, which remain after the segments before it were deleted."""
     return rows.filter(pc.greater_equal(rows["offset"], offset))
 
 
 def _commits_alive(rows: pa.Table, roles: pa.Array, deletions: pa.Table) -> pa.Array:
-    """Return which rows are commits outside transactions that no later deletion of their key has taken away."""
+    """Return which rows are non-transactional commits without a later deletion of their key."""
     plain = pc.and_(pc.equal(roles, EFFECTIVE), pc.and_not(_one(rows["value"]).is_valid(), _one(rows["transactional"])))
     plain = pc.or_(plain, pc.equal(roles, FIRST_COMMIT))
     return pc.and_not(plain, _deleted_later(rows, deletions)) if deletions.num_rows else plain
 
 
 def _deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
-    """Return of each row whether a later one deletes its key."""
+    """Return for each row whether a later row deletes its key."""
     at = _one(pc.index_in(rows["key"], _one(deletions["key"])))
     return pc.fill_null(pc.less(_one(rows["offset"]), _one(deletions["offset"]).take(at)), False)
 
 
 def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
-    """Return waiting rows; those that a later deletion of their key has taken away are counted only, without a key."""
+    """Return pending rows. Rows with a later deletion of their key are only counted, without a key."""
     gone = _deleted_later(waiting, deletions)
     deleted = _with_role(waiting.filter(gone), UNDECIDED_DELETED)
     for name in ("key", "value"):
@@ -205,7 +202,7 @@ def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
 
 
 def _last_waiting(rows: pa.Table) -> pa.Table:
-    """Return the last row of each producer and key, which stands for the earlier ones."""
+    """Return the last row of each producer and key, which represents the earlier ones."""
     order = _Order.of(rows)
     columns = {"producer": rows["producer"], "key": order.keys, "rank": order.ranks, "stands_for": rows["stands_for"]}
     grouped = pa.table(columns).group_by(["producer", "key"])
@@ -220,5 +217,5 @@ def _with_role(rows: pa.Table, role: int) -> pa.Table:
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, which large offsets always allow."""
+    """Return a column as one array, which always works with large offsets."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

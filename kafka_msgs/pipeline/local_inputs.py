@@ -1,6 +1,6 @@
-"""Log directories of this machine as inputs of jobs that run in one process.
+"""Local log directories as inputs of jobs that run in one process.
 
-``kafka_msgs.spark`` does the same for other filesystems and for clusters.
+``kafka_msgs.spark`` supports other filesystems and clusters.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["LocalInputs"]
 
 
 class LocalInputs:
-    """Log directories, or directories of partitions.
+    """Log directories or partition directories.
 
-    Raises ``JobPathError`` for a path of another filesystem, for one without partitions, and for two copies of a
+    Raises ``JobPathError`` for a path on another filesystem, for a path without partitions, and for two copies of a
     partition; and ``OSError``.
     """
 
@@ -33,7 +33,7 @@ class LocalInputs:
         self._partitions = partitions_in(map(Path, paths))
 
     def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
-        """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
+        """Return the partitions, optionally of one topic. Raises ``JobPathError`` if none is found, and ``OSError``."""
         found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
         if not found:
             raise JobPathError(path=", ".join(self.paths), reason=f"there is no partition of {topic} in it")
@@ -44,15 +44,15 @@ class LocalInputs:
         return {(each.topic, each.partition): each for each in self._partitions}
 
     def times(self) -> dict[tuple[str, int], LocalTimes]:
-        """Return the logs, to be asked for times."""
+        """Return the logs for timestamp lookups."""
         return {place: LocalTimes(each) for place, each in self.local_partitions().items()}
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return the offsets after the last records, where they are known."""
+        """Return the known log end offsets."""
         return end_offsets_of(self._partitions)
 
     def names(self) -> Mapping[str, str]:
-        """Return the names of topics by their ids, where these are known."""
+        """Return the known topic names by topic id."""
         return {str(topic_id): name for topic_id, name in topic_names(self._partitions).items()}
 
 

@@ -1,7 +1,7 @@
-"""The tables of the job ``group-offsets``, decoded from the few records that are left of a partition.
+"""The tables of the job ``group-offsets``, decoded from the live records of a partition.
 
-Owns their columns. What is decoded is bounded: offsets are decoded in slices, and the records of groups are as many as
-the state of a coordinator has.
+Owns their columns. Decoding is bounded: offsets are decoded in slices, and there are only as many group records as in a
+coordinator's state.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FIELDS: Final = {
     "expireTimestampMs": "expire_timestamp",
     "topicId": "topic_id",
 }
-"""The columns of a commit, and the fields of the value that they have."""
+"""The columns of a commit and their fields in the value."""
 _FIRST: Final = ("commitTimestampMs", "committedOffset")
 """The columns of a first commit."""
 
@@ -77,7 +77,7 @@ HISTORY: Final = pa.schema(
         ("file", _TEXT),
     ]
 )
-"""The history without ``logPartition``, which is in the names of its directories."""
+"""The history without ``logPartition``, which is part of the directory names."""
 PROBLEMS: Final = pa.schema([("logPartition", _INT), ("logOffset", _LONG), ("file", _TEXT), ("problem", _TEXT)])
 GROUPS: Final = pa.schema(
     [
@@ -102,25 +102,25 @@ _Columns: TypeAlias = "dict[str, pa.Array]"
 
 @frozen
 class EndOffsets:
-    """The offsets after the last records of partitions, as columns that other columns are looked up in."""
+    """The log end offsets of partitions, as columns for lookups by other columns."""
 
     _places: pa.Array
     _offsets: pa.Array
 
     @classmethod
     def of(cls, ends: Mapping[tuple[str, int], int]) -> EndOffsets:
-        """Return the ends in a mapping by topic and partition."""
+        """Return the end offsets from a mapping by topic and partition."""
         places = pa.array([f"{topic}/{number}" for topic, number in ends], _TEXT)
         return cls(places, pa.array(ends.values(), _LONG))
 
     def ends(self, topics: pa.Array, numbers: pa.Array) -> pa.Array:
-        """Return the end of each partition, null where it is not known."""
+        """Return the end offset of each partition, null if unknown."""
         places = pc.binary_join_element_wise(topics, numbers.cast(_TEXT), "/")
         return self._offsets.take(pc.index_in(places, self._places))
 
 
 def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
-    """Yield what is committed at the end of a partition, with the lag where the end is known."""
+    """Yield the committed offsets at the end of a partition, with the lag if the end offset is known."""
     rows = rows_with(survivors, EFFECTIVE)
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
@@ -130,13 +130,13 @@ def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Ite
 
 
 def pending_offsets(survivors: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
-    """Yield what the open transactions of a partition would commit."""
+    """Yield the offsets that the open transactions of a partition would commit."""
     for batch in _slices(rows_with(survivors, UNDECIDED)):
         yield _batch(_columns(batch, number), PENDING)
 
 
 def commit_history(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa.Table:
-    """Return rows of the history: commits and deletions as they are in the log, with the given outcomes."""
+    """Return history rows: the commits and deletions of the log, with the given outcomes."""
     batches = []
     for start in range(0, commits.num_rows, _SLICE):
         (rows,) = commits.slice(start, _SLICE).combine_chunks().to_batches()
@@ -149,13 +149,13 @@ def commit_history(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa
 
 
 def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
-    """Return some rows of ``committed_offsets`` with ``firstCommitMs`` and ``firstCommitOffset``, null where there is
-    none.
+    """Return rows of ``committed_offsets`` with ``firstCommitMs`` and ``firstCommitOffset``, null without a first
+    commit.
 
-    The first commit is the oldest one in the log since the last deletion, outside transactions.
+    The first commit is the oldest non-transactional one in the log since the last deletion.
     """
     counting, first = rows_with(survivors, EFFECTIVE), rows_with(survivors, FIRST_COMMIT)
-    # Of the first commits only those of these offsets are decoded.
+    # Only the first commits of these offsets are decoded.
     keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
     decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
     names = ("group", "topic", "topicPartition", *_FIRST)
@@ -170,13 +170,13 @@ def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
 
 
 def described_groups(survivors: pa.Table) -> list[GroupDescription]:
-    """Return the groups that have records of their own. A record that cannot be read does not count."""
+    """Return the groups that have group records. Unreadable records do not count."""
     rows = rows_with(survivors, GROUP_RECORD)
     return [describe_group(each) for each in replay(_decoded(rows)).groups().values()]
 
 
 def to_timestamps(milliseconds: pa.Array) -> pa.Array:
-    """Return times of Kafka's numbers: null for -1, which means none, and for those that 64 bits cannot hold."""
+    """Return Kafka's millisecond numbers as timestamps: null for -1 (no time) and for times that overflow 64 bits."""
     held = pc.and_(pc.greater_equal(milliseconds, -_MOST_MS), pc.less_equal(milliseconds, _MOST_MS))
     known = pc.and_(held, pc.not_equal(milliseconds, _NO_TIME))
     return pc.multiply(pc.if_else(known, milliseconds, None), 1000).cast(_TIME)
@@ -196,9 +196,9 @@ def _slices(rows: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELDS.keys()) -> _Columns:
-    """Return the columns that all tables of commits share, with those of ``commit``.
+    """Return the columns shared by all tables of commits, and the columns of ``commit``.
 
-    The rows were decoded once before, so that none is bad.
+    The rows were decoded once before, so all are valid.
     """
     fields = {column: _FIELDS[column] for column in commit}
     keys = decode_column(rows["key"], OffsetCommitKey, on_error="raise").values
@@ -219,7 +219,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
 
 
 def _field(structs: pa.StructArray, name: str) -> pa.Array:
-    """Return a field of structs, null where the struct is."""
+    """Return a field of structs, null for null structs."""
     return pc.struct_field(structs, name)
 
 

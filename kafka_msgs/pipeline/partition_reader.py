@@ -1,7 +1,7 @@
-"""The records of a partition from its first segment on, or from where an earlier run ended, as columns.
+"""The records of a partition as columns, from its first segment or from the end of an earlier run.
 
-Owns how it is shown that a log still goes on where it did: the last record that was read is there, and none is missing
-after it. Where files are is left to the engines, which give them as ``PartitionInput`` and ``SegmentInput``.
+Owns the check that a log continues an earlier read: the last record read still exists, and no record is missing after
+it. Engines provide the files as ``PartitionInput`` and ``SegmentInput``.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ __all__ = [
 ]
 
 RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
-"""The columns of records that all readers get."""
+"""The record columns for all readers."""
 
 _POSITION: Final = "batch_position"
 _TIP: Final = (*RECORD_COLUMNS, "partition_leader_epoch")
-"""What the last record is known by. Its epoch tells it from one that a later leader wrote in its place."""
+"""The identity of the last record. Its epoch distinguishes it from a record that a later leader wrote at its offset."""
 _MAX_BYTES: Final = 8 << 20
 _OPTIONS: Final = ReadOptions(zero_copy=True)
 _GONE: Final = "the file was deleted after the read was planned"
 
 Opened: TypeAlias = "AbstractContextManager[tuple[Path, int]]"
-"""A local file, and the place that its first byte has in the segment."""
+"""A local file, and the position of its first byte in the segment."""
 
 
 class LogRewrittenError(Exception):
-    """A log does not go on where it ended: it was compacted, truncated or made anew. It is read from its start then.
+    """A log does not continue the earlier read: it was compacted, truncated or recreated. It is reread from its start.
 
-    The text says what is different.
+    The text describes the difference.
     """
 
 
@@ -64,7 +64,7 @@ _MISSING: Final = "a record is missing after the last one that was read, as afte
 
 @frozen
 class SegmentPart:
-    """The batches of a segment that start from byte ``start`` on and, unless it is None, before ``end``."""
+    """The batches of a segment that start at or after byte ``start`` and, unless ``end`` is None, before ``end``."""
 
     start: int
     end: int | None
@@ -73,7 +73,7 @@ class SegmentPart:
 
 @frozen
 class SegmentInput:
-    """A segment: its path as it is shown, base offset, size, and the pieces from a byte on that it is read in."""
+    """A segment: its display path, base offset and size. ``pieces`` returns the parts to read from a byte on."""
 
     name: str
     base_offset: int
@@ -83,9 +83,9 @@ class SegmentInput:
 
 @frozen(kw_only=True)
 class PartitionInput:
-    """A partition: its topic and number, what reads the id of the topic, None if that is not known, and its segments.
+    """A partition: its topic, number and segments, and a function that reads the topic id, None if unknown.
 
-    The id is read where the segments are read: on another filesystem that takes its time.
+    The task that reads the segments also reads the id, because a remote filesystem may be slow.
     """
 
     topic: str
@@ -95,17 +95,17 @@ class PartitionInput:
 
     @property
     def size(self) -> int:
-        """The bytes of the segments."""
+        """The total size of the segments in bytes."""
         return sum(each.size for each in self.segments)
 
     @property
     def name(self) -> str:
-        """A name for files. It starts with the number: readers of tables leave out what starts with an underscore."""
+        """The stem of file names. It starts with the number: table readers skip names with a leading underscore."""
         return f"{self.number}-{quote(self.topic, safe='')}"
 
 
 def local_segment(path: Path) -> SegmentInput:
-    """Return a segment on this machine, which is read in one piece. Raises ``OSError``."""
+    """Return a local segment, which is read in one piece. Raises ``OSError``."""
 
     def pieces(start: int) -> Iterable[SegmentPart]:
         return (SegmentPart(start, None, lambda: nullcontext((path, 0))),)
@@ -115,7 +115,7 @@ def local_segment(path: Path) -> SegmentInput:
 
 @frozen
 class ResumePoint:
-    """The last record that was read: where its batch starts, its offset, and a digest of what it holds."""
+    """The last record that was read: the position of its batch, its offset, and a digest of its content."""
 
     segment: int
     position: int
@@ -124,20 +124,20 @@ class ResumePoint:
 
     @classmethod
     def of(cls, segment: int, records: pa.RecordBatch, row: int) -> ResumePoint:
-        """Return the tip at a row of records of a segment."""
+        """Return the resume point at a row of a segment's records."""
         offset, position = records["offset"][row].as_py(), records[_POSITION][row].as_py()
         content = [records[name][row].as_py() for name in _TIP]
         return cls(segment, position, offset, sha256(repr(content).encode()).hexdigest())
 
     def facts(self) -> dict[str, Any]:
-        """Return what JSON can keep."""
+        """Return the attributes as JSON-compatible values."""
         return asdict(self)
 
 
 class PartitionReader:
-    """One walk over a partition, from ``tip`` on if one is given. ``tip`` is that of what was read so far.
+    """One pass over a partition, starting at ``tip`` if given. ``tip`` advances with the records read.
 
-    ``columns`` are wanted beside ``RECORD_COLUMNS`` and ``batch_position``.
+    ``columns`` are read in addition to ``RECORD_COLUMNS`` and ``batch_position``.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class PartitionReader:
         self._found = tip is None
 
     def __iter__(self) -> Iterator[tuple[SegmentInput, pa.RecordBatch | LogFileError]]:
-        """Yield records and damage, each with its segment. Raises ``LogRewrittenError``, only if a tip was given."""
+        """Yield records and damage, each with its segment. Raises ``LogRewrittenError`` only if a tip was given."""
         first = self._first()
         for number, segment in enumerate(self._segments[first:]):
             self._progress.file(Path(segment.name))
@@ -163,7 +163,7 @@ class PartitionReader:
             for piece in segment.pieces(start):
                 for item in self._walk(segment, piece):
                     if isinstance(item, LogFileError):
-                        # What lies before the tip was reported by the run that read it.
+                        # The earlier run already reported damage before the tip.
                         if self._found:
                             yield segment, item
                     elif (rows := self._new(segment, item)).num_rows:
@@ -196,7 +196,7 @@ class PartitionReader:
         return walk_runs(FileScan(path, _OPTIONS, start=piece.start - shift), RunLimits(stop=stop))
 
     def _new(self, segment: SegmentInput, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records after the tip, which they move."""
+        """Return the records after the tip, and advance the tip."""
         self._progress.read(records[_POSITION][-1].as_py())
         if not self._found:
             records = self._after_tip(segment, records)
@@ -216,7 +216,7 @@ class PartitionReader:
 
 
 def _contiguous(offsets: pa.Array, expected: int) -> int:
-    """Return the offset after records; raises ``LogRewrittenError`` if one is missing, which may be a deletion."""
+    """Return the offset after records. Raises ``LogRewrittenError`` if one is missing, since it may be a deletion."""
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     if first != expected or last - first + 1 != len(offsets):
         raise LogRewrittenError(_MISSING)

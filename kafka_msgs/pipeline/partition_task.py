@@ -1,7 +1,7 @@
-"""One partition from its files to its part of every table: the work of one task, whatever the job.
+"""The task of processing one partition, from its files to its part of every table, for all jobs.
 
-Owns the order of things: what an earlier run kept, what is new in the log, the problems, and what is kept for the next
-run. What becomes of records is left to the job, as a ``PartitionProcessor``. Engines decide where this runs.
+Owns the sequence of steps: load the checkpoint, read new records, write problems, and save the next checkpoint. The job
+processes the records with a ``PartitionProcessor``. The engine decides where tasks run.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ SummaryT = TypeVar("SummaryT", covariant=True)
 
 PROBLEMS_TABLE: Final = "problems"
 REPORT_ROWS: Final = 50
-"""How many rows of a table are kept for the report."""
+"""The number of rows of a table that are kept for the report."""
 
 
 @frozen
 class CheckpointData:
-    """What a job keeps of a partition for the next run."""
+    """The job's data about a partition that the next run needs."""
 
     numbers: Mapping[str, int]
     tables: Mapping[str, pa.Table]
@@ -49,9 +49,9 @@ class CheckpointData:
 
 @define
 class Problems:
-    """The problems of a partition, written as they are found: how many there are, and the first ones.
+    """The count of a partition's problems, and the first of them. The problems are written as they are found.
 
-    ``tail`` counts those since the last record.
+    ``tail`` counts the problems since the last record.
     """
 
     schema: pa.Schema
@@ -63,35 +63,35 @@ class Problems:
         self.first = self.schema.empty_table()
 
     def add(self, found: pa.Table) -> None:
-        """Count some more."""
+        """Add problems to the count."""
         self.count += found.num_rows
         self.first = pa.concat_tables([self.first, found.slice(0, max(REPORT_ROWS - self.first.num_rows, 0))])
 
 
 class PartitionProcessor(Protocol[SummaryT]):
-    """What a job makes of the records of one partition. It writes into ``new`` of the place that it was given."""
+    """Processes the records of one partition for a job. It writes to the ``staging`` directory of its output."""
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
-        """Take the next records; return those that are problems."""
+        """Process the next records; return the problems among them."""
 
     def finish(self) -> CheckpointData:
-        """Return what is kept, after the last record."""
+        """Return the checkpoint data after the last record."""
 
     def summary(self, problems: Problems) -> SummaryT:
-        """Write the tables, and return what the report needs; the last call."""
+        """Write the tables and return the report data. This is the last call."""
 
     def discard(self) -> None:
-        """Delete the files that another pass would not write over, because this one could not go on."""
+        """Delete the files that the next pass would not overwrite, after this pass failed."""
 
 
 @frozen(kw_only=True)
 class ReadSpec(Generic[S]):
-    """How a job reads a partition.
+    """The specification of how a job reads a partition.
 
-    ``start`` gives the work: where it writes, which partition it is, and what the earlier run kept. ``tables`` are
-    those of ``CheckpointData``. ``columns`` of records are wanted beside ``partition_reader.RECORD_COLUMNS``.
-    ``damage`` gives the row of a part of a file that cannot be read, with the columns of ``problems``. With ``exact``
-    an earlier run is of use only where nothing that was read was rewritten.
+    ``start`` creates the processor from the output directory, the partition and the earlier checkpoint. ``tables``
+    contains the schemas of the ``CheckpointData`` tables. ``columns`` lists record columns in addition to
+    ``partition_reader.RECORD_COLUMNS``. ``damage`` returns the row for an unreadable part of a file, with the columns
+    of ``problems``. With ``exact`` an earlier checkpoint is used only if no data already read was rewritten.
     """
 
     start: Callable[[OutputDirectory, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
@@ -104,8 +104,8 @@ class ReadSpec(Generic[S]):
 
 @frozen(kw_only=True)
 class TaskSpec(Generic[S]):
-    """What all partitions of a run share: its name, where it writes, how it reads, and whether the place holds an
-    earlier run.
+    """The settings shared by all partitions of a run: its name, its output directory, its read specification, and
+    whether it resumes an earlier run.
     """
 
     run: str
@@ -116,9 +116,9 @@ class TaskSpec(Generic[S]):
 
 @frozen(kw_only=True)
 class TaskResult(Generic[S]):
-    """What a task found; ``again`` says why a partition was read from its start that an earlier run had read.
+    """The result of a task. ``reread_reason`` is set if a partition was reread from its start despite an earlier run.
 
-    ``attempt`` names the directory below ``_new`` in which its files are.
+    ``attempt`` names the directory below ``_new`` that contains its files.
     """
 
     topic: str
@@ -129,11 +129,11 @@ class TaskResult(Generic[S]):
 
 
 def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | None = None) -> TaskResult[S]:
-    """Read what is new in a partition, write its parts of the tables and its state, and return its summary.
+    """Read the new records of a partition, write its part of the tables and its checkpoint, and return its summary.
 
     Raises ``OSError``.
     """
-    # Of a task there may be several attempts at a time: none writes what another one writes.
+    # A task may have several concurrent attempts, so each one writes to a separate directory.
     attempt = uuid4().hex
     task = evolve(task, place=evolve(task.place, attempt=attempt))
     again, topic_id = None, log.topic_id()
@@ -149,7 +149,7 @@ def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | N
 
 
 class _PartitionPass(Generic[S]):
-    """One pass over a log, from the tip of ``earlier`` on, or from its start."""
+    """One pass over a log, from the tip of ``earlier`` or from its start."""
 
     def __init__(
         self, task: TaskSpec[S], log: PartitionInput, topic_id: str | None, earlier: Checkpoint | None

@@ -1,7 +1,7 @@
-"""What the records of ``__consumer_offsets`` are: commits, records of groups, markers, and what cannot be read.
+"""The classification of ``__consumer_offsets`` records: commits, group records, markers, and unreadable records.
 
-Owns the way from columns of records to rows of ``live_records``. Commits are checked by decoding as little of each as
-shows that it can be read. An unreadable one is a problem and replaces nothing.
+Owns the conversion of record columns to rows of ``live_records``. Commits are validated by decoding as little as
+possible. An unreadable commit is a problem and does not replace earlier records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka_msgs.pipeline.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_R
 __all__ = ["PROBLEMS", "ClassifiedRecords", "classify", "classify_groups"]
 
 PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
-"""What could not be read: the offset of a record, null for a part of a file, and the reason."""
+"""Unreadable data: the offset of a record, null for a part of a file, and the reason."""
 
 _KEYLESS: Final = "the key does not say what the record is"
 _OLDEST, _COMMIT = b"\0\0", b"\0\1"
@@ -32,9 +32,9 @@ _ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
 
 @frozen
 class ClassifiedRecords:
-    """Records by what they are. ``commits`` have their keys in today's form; ``groups`` has a commit's group beside it.
+    """Records by role. ``commits`` have their keys in the current format; ``groups`` contains the group of each commit.
 
-    ``rows`` has all rows for ``LiveRecords``, in the order that they need among themselves.
+    ``rows`` contains all rows for ``LiveRecords``. Rows of the same role keep their log order.
     """
 
     commits: pa.Table
@@ -45,12 +45,12 @@ class ClassifiedRecords:
 
     @property
     def rows(self) -> pa.Table:
-        """The rows with roles, without problems."""
+        """All rows with a role, without problems."""
         return pa.concat_tables([self.commits, self.others, self.markers])
 
 
 def classify(records: pa.RecordBatch, file: str) -> ClassifiedRecords:
-    """Return what records of a file are. ``records`` has the columns of ``partition_reader.RECORD_COLUMNS``."""
+    """Classify the records of a file. ``records`` has the columns of ``partition_reader.RECORD_COLUMNS``."""
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
     commits, groups, unreadable = _commits(records.filter(is_commit), file)
@@ -59,7 +59,7 @@ def classify(records: pa.RecordBatch, file: str) -> ClassifiedRecords:
 
 
 def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Table]:
-    """Return the groups' own records, and the problems of those whose keys do not say what they are."""
+    """Return the group records, and problems for records whose keys have no type."""
     of_client = pc.invert(records.column("is_control"))
     types = pc.binary_slice(records.column("key"), 0, 2)
     typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
@@ -70,10 +70,10 @@ def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Ta
 
 
 def _commits(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Array, pa.Table]:
-    """Return the commits that can be read, the group of each, and the problems of the others."""
+    """Return the readable commits, the group of each, and the problems of the unreadable commits."""
     keys = records.column("key")
     if pc.any(pc.equal(pc.binary_slice(keys, 0, 2), _OLDEST)).as_py():
-        # The oldest keys and values are laid out as those of today; only the number in front of the key is another.
+        # The oldest keys and values use today's layout; only the leading number of the key differs.
         keys = pc.binary_replace_slice(keys, 0, 2, _COMMIT)
         records = records.set_column(records.schema.get_field_index("key"), "key", keys)
     read = decode_column(keys, OffsetCommitKey, columns=["group"])
@@ -97,7 +97,7 @@ def _texts(column: object, message: type[Message]) -> pa.StringArray:
 
 
 def _markers(records: pa.RecordBatch) -> pa.Table:
-    """Return the markers of transactions; other control records are of no group."""
+    """Return the transaction markers; other control records do not concern groups."""
     kind = pc.index_in(pc.binary_slice(records.column("key"), 2, 4), _MARKERS)
     known = kind.is_valid()
     return _rows(records.filter(known), _ROLES.take(kind.filter(known)))

@@ -1,7 +1,7 @@
-"""The records of log directories as Parquet files, each written in the memory of a few batches of rows.
+"""The records of log directories as Parquet files, each written with the memory of a few row batches.
 
-Owns where the files go, how they are encoded, and what is said about each. The rows are those of
-``kafka_msgs.offline.log_table``. A file is complete when it has its name; before that it has another ending.
+Owns the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. A file
+is complete once it has its final name; until then it has another suffix.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from kafka_msgs.offline.partition_discovery import Progress
 __all__ = ["COMPRESSIONS", "RecordFile", "check_empty", "write_records"]
 
 COMPRESSIONS: Final = ("snappy", "zstd", "lz4", "none")
-"""How the files can be compressed; the first one, which Spark and Arrow also choose, if nothing is said."""
+"""The compression types of the files. The first one is the default, as in Spark and Arrow."""
 
 _LEVELS: Final = {"zstd": 1}
-"""Higher levels take much more time for little less space."""
+"""Higher levels take much more time and save little space."""
 _IN_PATH: Final = ("topic", "partition")
-"""Columns that are not in the files, because the names of their directories have them."""
+"""Columns that are part of the directory names instead of the files."""
 _REPEATED: Final = ["timestampType", "codec", "magic", "transactional", "control", "producerId", "file", ERROR]
-"""Columns with few different values. Dictionaries of the others would be given up, after the time to make them."""
+"""Columns with few distinct values. For other columns, Parquet would build dictionaries and then discard them."""
 _COUNTERS: Final = {"offset": "DELTA_BINARY_PACKED", "sequence": "DELTA_BINARY_PACKED"}
 _RANGES: Final = ["offset", "timestamp", "timestampMs"]
-"""Columns by whose lowest and highest value a reader passes over parts of a file."""
+"""Columns with minimum and maximum values, by which readers skip parts of a file."""
 _UNFINISHED: Final = ".unfinished"
 
 
 @frozen(kw_only=True)
 class RecordFile:
-    """A file that was written: the partition of its records, how many, its bytes, and the bytes of their segment.
+    """A written file: its partition, its record count, its size, and the size of the source segment.
 
-    ``damaged`` counts the rows that report damage. They are not among ``record_files``.
+    ``damaged`` counts the rows that report damage. They do not count as records.
     """
 
     path: Path
@@ -54,19 +54,19 @@ class RecordFile:
 
 
 def check_empty(out: Path) -> None:
-    """Raise ``JobPathError`` if there is something in the directory ``out``, or if it is not one."""
+    """Raise ``JobPathError`` if ``out`` is not empty or not a directory."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise JobPathError(path=str(out), reason="it exists and is not an empty directory; nothing is overwritten")
 
 
 def write_records(table: LogTable, out: Path, *, compression: str = "snappy", workers: int = 1) -> Iterator[RecordFile]:
-    """Write the records of a table into Parquet files, one for each segment that has any, and yield what was written.
+    """Write the records of a table to Parquet files, one per non-empty segment, and yield the written files.
 
-    ``topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` has the records of the first segment of that
-    partition. The names of the directories are its columns ``topic`` and ``partition_task``, as Hive, Spark, DuckDB and
-    Polars read them. Damage is a row with its reason in ``_error``. What is kept in memory does not depend on the sizes
-    of the files. More than one worker are so many processes; the files are the same. Raises what reading the table
-    raises, and ``JobPathError`` if ``out`` is not empty.
+    ``topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` contains the records of the first segment of
+    that partition. Hive, Spark, DuckDB and Polars read the directory names as the columns ``topic`` and ``partition``.
+    A damaged part is a row with the reason in ``_error``. Memory use does not depend on file sizes. Two or more
+    workers run as that many processes and write the same files. Raises the errors of reading the table, and
+    ``JobPathError`` if ``out`` is not empty.
     """
     check_empty(out)
     segments, write = list(table.segments()), partial(_write, out, compression)
@@ -77,8 +77,8 @@ def write_records(table: LogTable, out: Path, *, compression: str = "snappy", wo
 def _in_processes(
     write: Callable[[SegmentRows], RecordFile | None], segments: Sequence[SegmentRows], progress: Progress, workers: int
 ) -> Iterator[RecordFile | None]:
-    """Yield what processes of their own write, in the order of the segments."""
-    # They are not forked: threads of Arrow would be missing in them.
+    """Write with worker processes, and yield their files in segment order."""
+    # The processes are spawned: after a fork, Arrow's threads would be missing.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
         for segment, written in zip(segments, pool.map(write, segments), strict=True):

@@ -1,11 +1,11 @@
-"""Where tables go: written beside those of an earlier run first, and put in their place when all are complete.
+"""The output tables of a run: staged next to the tables of the earlier run, and published when all are complete.
 
-Owns the directory ``_new``, in which a run writes, and how tables are replaced. On this machine that is a rename of
-their directories. A store of objects has no directories: there new files are moved in, and old ones deleted after it.
+Owns the staging directory ``_new`` and the replacement of tables. On a local filesystem it renames directories. Object
+stores have no directories: there it moves new files in and then deletes the old ones.
 
-When all tables are complete, a plan in ``_new`` says so, and what is to be deleted. A run that is killed before that
-leaves the tables of the earlier run. One that is killed while it carries the plan out leaves tables of two runs, and on
-this machine perhaps one table in no place. The next run begins with the plan, and carries it out.
+When all tables are complete, the run writes a publish plan, including the files to delete, to ``_new``. If a run is
+killed before that, the earlier tables remain. If it is killed while it executes the plan, the tables may come from two
+runs, and on a local filesystem one table may be missing. The next run executes the remaining plan first.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _REPEATED: Final = frozenset(
     ["group", "topic", "topicPartition", "leaderEpoch", "metadata", "topicId", "tombstone", "transactional", "outcome",
      "logPartition", "file", "producerId", "kind", "state", "role", "producer", "stands_for"]
 )  # fmt: skip
-"""Columns with few different values. Dictionaries of the others would be given up, after the time to make them."""
+"""Columns with few distinct values. For other columns, Parquet would build dictionaries and then discard them."""
 _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
-"""Types whose values are kept as differences, where they do not repeat: offsets and times."""
+"""Types that are delta-encoded if their values do not repeat: offsets and times."""
 
 PublishPlan: TypeAlias = dict[str, dict[str, Any]]
-"""By table: whether it replaces the one that is there, where its new files are, and which files are deleted."""
+"""By table: whether it replaces the existing table, the location of its new files, and the files to delete."""
 
 
 @frozen
 class TableSpec:
-    """What a table is: its columns, and what formats other than Parquet do with it.
+    """The specification of a table: its columns, and its settings in formats other than Parquet.
 
-    ``keys`` are columns that no two rows have in common and that are never null. Rows lie apart by the columns
-    ``partition_by``, and by the day of the ``time``.
+    ``keys`` are columns whose combined values are unique and never null. The table is partitioned by the columns
+    ``partition_by`` and by the day of ``time``.
     """
 
     schema: pa.Schema
@@ -58,50 +58,50 @@ class TableSpec:
 
 @frozen
 class OutputDirectory:
-    """A directory of a filesystem. It can be sent to other processes."""
+    """A directory on any filesystem. It can be pickled."""
 
     filesystem: Any
     path: str
     attempt: str = ""
-    """The attempt of a task that writes here, if it is one: it has a directory of its own."""
+    """The task attempt that writes here, if any. Each attempt has a separate directory."""
 
     @classmethod
     def of(cls, out: str, fs_options: FilesystemOptions = NO_OPTIONS) -> OutputDirectory:
-        """Return the place that a path or a URI names; raises ``JobPathError`` for a filesystem that is not known."""
+        """Return the directory at a path or URI. Raises ``JobPathError`` for an unknown filesystem."""
         if "://" not in out:
             return cls(fs.LocalFileSystem(), str(Path(out).absolute()))
         filesystem, path = resolve_uri(out, fs_options)
         return cls(filesystem, path.rstrip("/"))
 
     def path_of(self, *names: str) -> str:
-        """Return the path of something in this place."""
+        """Return a path in this directory."""
         return "/".join((self.path, *names))
 
     def subdirectory(self, *names: str) -> OutputDirectory:
-        """Return a directory in this place."""
+        """Return a directory below this one."""
         return OutputDirectory(self.filesystem, self.path_of(*names))
 
     @property
     def staging(self) -> OutputDirectory:
-        """The directory in which a run writes, or an attempt of a task."""
+        """The directory for the output of a run or a task attempt."""
         return self.subdirectory(_NEW, self.attempt) if self.attempt else self.subdirectory(_NEW)
 
     def names(self) -> list[str]:
-        """Return the names of what is in this directory, none if it does not exist."""
+        """Return the names of the entries in this directory, none if it does not exist."""
         found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(info.base_name for info in found)
 
     def is_empty(self) -> bool:
-        """Return whether nothing is here but what a first run left that did not come to its end."""
+        """Return whether this directory is empty, apart from the leftovers of an unfinished first run."""
         return self.plan() is None and not set(self.names()) - {_NEW, _OLD}
 
     def files(self) -> list[str]:
-        """Return the files below this directory, by their paths from here."""
+        """Return the relative paths of the files below this directory."""
         found = self.filesystem.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
         return sorted(info.path[len(self.path) + 1 :] for info in found if info.type == fs.FileType.File)
 
     def read(self, *names: str) -> bytes | None:
-        """Return the content of a small file, None if it is not there."""
+        """Return the content of a small file, or None if it does not exist."""
         try:
             with self.filesystem.open_input_stream(self.path_of(*names)) as file:
                 return bytes(file.read())
@@ -109,13 +109,13 @@ class OutputDirectory:
             return None
 
     def write(self, content: bytes, *names: str) -> None:
-        """Write a small file, and the directories that it is in."""
+        """Write a small file and create its directories."""
         self.filesystem.create_dir(self.path_of(*names[:-1]) if names[:-1] else self.path, recursive=True)
         with self.filesystem.open_output_stream(self.path_of(*names)) as file:
             file.write(content)
 
     def writer(self, schema: pa.Schema, *names: str) -> pq.ParquetWriter:
-        """Return a writer of a Parquet file, whose directories are made."""
+        """Return a writer of a Parquet file, and create its directories."""
         self.filesystem.create_dir(self.path_of(*names[:-1]), recursive=True)
         return pq.ParquetWriter(
             self.path_of(*names),
@@ -132,19 +132,19 @@ class OutputDirectory:
             self.filesystem.delete_file(self.path_of(*names))
 
     def clear(self) -> None:
-        """Delete this directory and all in it, if it exists."""
+        """Delete this directory and its contents, if it exists."""
         if self.filesystem.get_file_info(self.path).type == fs.FileType.Directory:
             self.filesystem.delete_dir(self.path)
 
     def begin(self) -> None:
-        """Carry out the plan that a run left, and delete what is left of one that had none yet."""
+        """Execute the plan of an interrupted run, or delete the output of a run that was interrupted without a plan."""
         plan = self.plan()
         if plan is not None:
             self._carry_out(plan)
         self._clean()
 
     def plan(self) -> PublishPlan | None:
-        """Return the plan that a run has left, None without one."""
+        """Return the plan of an interrupted run, or None."""
         try:
             found: PublishPlan = json.loads(self.staging.read(_PLAN) or b"")
         except ValueError:
@@ -152,15 +152,15 @@ class OutputDirectory:
         return found
 
     def written(self, attempts: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return the new files by table, each by its path in the table; those of a task are in its directory."""
+        """Return the new files by table, each by its path in the table. Task output is in the attempt's directory."""
         return _by_table(self.staging.files(), set(attempts))
 
     def publish(self, replaced: Iterable[str], extended: Mapping[str, Iterable[str]], attempts: Iterable[str]) -> None:
-        """Put all tables in their places.
+        """Publish all tables.
 
-        Those of ``replaced`` take the place of tables of an earlier run. Those of ``extended`` are added to them, and
-        replace the files that are named. ``attempts`` are the directories of those tasks that came to their end; what
-        others have written is deleted.
+        The tables of ``replaced`` replace the tables of an earlier run. The tables of ``extended`` add files to the
+        earlier tables, and replace the files given there. ``attempts`` are the directories of completed task attempts;
+        the output of other attempts is deleted.
         """
         new = self.written(attempts)
         plan: PublishPlan = {name: {"whole": True, "deleted": self.subdirectory(name).files()} for name in replaced}
@@ -173,7 +173,7 @@ class OutputDirectory:
         self._clean()
 
     def _carry_out(self, plan: PublishPlan) -> None:
-        """Do what is left of a plan: each step can be done again."""
+        """Execute the remaining steps of a plan. Every step is idempotent."""
         left = set(self.staging.files())
         for name, each in plan.items():
             swapped = each["whole"] and isinstance(self.filesystem, fs.LocalFileSystem)
@@ -205,7 +205,7 @@ class OutputDirectory:
 
 
 def _encodings(schema: pa.Schema) -> dict[str, str]:
-    """Return the encodings of what does not repeat: half of the time to write and a quarter of the bytes."""
+    """Return the encodings of non-repeating columns, which halve the write time and save 75 % of the bytes."""
     varied = {each.name: each.type for each in schema if each.name not in _REPEATED}
     found = {name: "DELTA_BINARY_PACKED" for name, type_ in varied.items() if type_ in _DIFFERENCES}
     return found | {name: "DELTA_BYTE_ARRAY" for name, type_ in varied.items() if name == "key"}
@@ -221,7 +221,7 @@ def _by_table(files: Iterable[str], attempts: set[str]) -> dict[str, dict[str, s
 
 
 def _move(filesystem: Any, old: str, new: str) -> None:
-    """Move a file; where a store cannot, as Azure's without directories, it is copied there."""
+    """Move a file, or copy it if the store cannot move files, such as Azure without hierarchical directories."""
     try:
         filesystem.move(old, new)
     except NotImplementedError:
@@ -232,9 +232,9 @@ def _move(filesystem: Any, old: str, new: str) -> None:
 def write_table(
     name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: OutputDirectory, part: str
 ) -> int:
-    """Write rows as one part of a table, a Parquet file named ``part`` in a directory; return how many there are.
+    """Write rows as one part of a table, a Parquet file named ``part``, and return their number.
 
-    ``part`` may have directories in front, such as ``kind=classic/0``. Nothing is written where there are no rows.
+    ``part`` may include directories, such as ``kind=classic/0``. No file is written for zero rows.
     """
     writer, rows = None, 0
     try:
@@ -250,7 +250,7 @@ def write_table(
 
 
 def write_partitioned(column: str, name: str, rows: pa.Table, place: OutputDirectory, part: str) -> None:
-    """Write rows as one part of a table that lies apart by a column of text, in a directory for each of its values."""
+    """Write rows as one part of a table that is partitioned by a text column, with one directory per value."""
     for value in pc.unique(rows[column]).to_pylist():
         found = rows.filter(pc.equal(rows[column], value)).drop_columns(column)
         write_table(name, found.to_batches(), found.schema, place, f"{column}={quote(value, safe='')}/{part}")

@@ -1,7 +1,7 @@
-"""The tables of a run as versions of tables in another format, of which every run adds one.
+"""The tables of a run, published as table versions in another format. Every run adds one version.
 
-The run keeps its own tables in Parquet, from which the next one goes on. A table with keys is compared with its last
-version, and only what differs is merged; the others are written as a stream.
+The run also keeps its Parquet tables, which the next run resumes from. A table with keys is compared with its latest
+version, and only the differences are merged. Tables without keys are written as a stream.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DAY: Final = "day"
 
 
 def publish_tables(form: TableFormat, tables: Mapping[str, TableSpec], run: OutputDirectory, out: str) -> None:
-    """Make the tables that a run has left in ``run`` the new versions of those in ``out``, a path or a URI."""
+    """Publish the tables of the run in ``run`` as new versions of the tables in ``out``, a path or URI."""
     for name, table in tables.items():
         _publish(form, table, run.subdirectory(name), f"{out.rstrip('/')}/{name}")
 

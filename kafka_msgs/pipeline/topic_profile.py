@@ -1,7 +1,7 @@
-"""The job ``topic-profile`` whatever runs it: the content of topics, per partition and hour, in Parquet tables.
+"""The job ``topic-profile``, independent of the engine: topic statistics per partition and hour, as Parquet tables.
 
-Owns what the job is given, and which files of the table of batches a run replaces. What becomes of records is left to
-``topic_profile_task``.
+Owns the inputs of the job, and the choice of batch files that a run replaces. ``topic_profile_task`` processes the
+records.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ProfileRun: TypeAlias = JobRun[ProfileSummary, tuple[ProfileSummary, ...]]
 
 
 def topic_profile_run(inputs: JobInputs) -> ProfileRun:
-    """Return the run over all partitions in inputs.
+    """Return the run over all partitions in the inputs.
 
-    Raises what ``JobInputs`` raises.
+    Raises the errors of ``JobInputs``.
     """
     job = Job(
         name=NAME,
@@ -44,10 +44,10 @@ def topic_profile_run(inputs: JobInputs) -> ProfileRun:
 
 
 def _replaced(place: OutputDirectory, summaries: Sequence[ProfileSummary]) -> Iterator[str]:
-    """Yield the files of batches that are replaced.
+    """Yield the batch files that this run replaces.
 
-    These are the ones of what may still change, of segments and partitions that are gone, and of runs that began to
-    read where this one does or later, which is all for what was read from its start.
+    These are the files with pending rows, the files of deleted segments and partitions, and the files of runs with the
+    same or a later start offset. A partition that was read from its start replaces all its files.
     """
     known = {(directory_of(each.topic), each.number): each for each in summaries}
     for path in place.subdirectory(BATCHES_TABLE).files():

@@ -1,6 +1,6 @@
 """The report of the job ``topic-profile``: sizes, hours, retention and skew of topics, from small tables.
 
-Owns what the report says. How it looks is left to ``kafka_msgs.report``.
+Owns the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafka_msgs.report.sections.skew import broker_part, partition_part
 __all__ = ["topic_profile_report"]
 
 _SERIES: Final = 10_000
-"""How many partitions and segments the parts about them are made of, the largest ones."""
+"""The number of largest partitions and segments in the report sections about them."""
 _SHOWN_TOPICS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_PROFILE: Final = tuple(name for name in PROFILE.names if name != "hourMs")
@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 
 
 def topic_profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[str, int], Partition]) -> Report:
-    """Return the report about a run; ``places`` may have the metadata log. Raises ``OSError``."""
+    """Return the report about a run; ``places`` may include the metadata log. Raises ``OSError``."""
     topics, cluster = _topics(found), read_metadata_log_state(places.values())
     segments = _largest(chain.from_iterable(each.segments for each in found), "segment")
     partitions = _largest(
@@ -87,7 +87,7 @@ def _size_plot(by_size: Rows) -> list[Section]:
 
 
 def _hours_plot(found: Sequence[ProfileSummary]) -> list[Section]:
-    """Records an hour of the topics that have most; the latest hours only, so that the plot stays small."""
+    """Return a plot of hourly records for the largest topics, limited to the latest hours to keep it small."""
     sums: Counter[str] = Counter()
     for each in found:
         if each.hours:

@@ -1,7 +1,7 @@
-"""What the job ``topic-profile`` makes of the records of one partition: its batches, and its figures by hour.
+"""The processing of one partition in the job ``topic-profile``: its batches and its hourly statistics.
 
-Owns what batches have to do with one another: parts of one, and records that are earlier in time than the batch before
-theirs. What is kept is apart by segment, so that it goes with the segment.
+Owns the relations between batches: merging the parts of a batch, and detecting records older than the previous batch.
+The checkpoint data is kept per segment, so that it is dropped with the segment.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ PROBLEMS: Final = pa.schema(
     ]
 )
 _SEGMENTS: Final = 10_000
-"""How many segments are kept of a partition for the report, the largest ones."""
+"""The number of largest segments of a partition that are kept for the report."""
 
 
 @frozen(kw_only=True)
 class ProfileSummary:
-    """What the report needs of a partition.
+    """The report data of a partition.
 
-    ``start`` is the offset from which it was read, ``bases`` are those of its segments. ``sums`` has the columns
-    ``SUMMED`` of the profile, None without a row in it. ``largest`` are the rows of the profile with most bytes, and
-    ``hours`` counts records by hour. ``known`` counts those of all hours, but not those without a time.
+    ``start`` is the first offset of the read, and ``bases`` are the base offsets of the segments. ``sums`` contains the
+    columns ``SUMMED`` of the profile, or None if the profile is empty. ``largest`` are the rows of the profile with the
+    most bytes, and ``hours`` counts records by hour. ``known`` counts the records of all hours, excluding records
+    without a time.
     """
 
     topic: str
@@ -75,7 +76,7 @@ class ProfileSummary:
 
     @property
     def from_start(self) -> bool:
-        """Whether all of it was read."""
+        """Whether the run read the full partition."""
         return self.start == 0
 
 
@@ -90,7 +91,7 @@ def _damage(log: PartitionInput, fault: LogFileError) -> Mapping[str, Any]:
 
 
 class _ProfileWork:
-    """What becomes of the records of one partition. ``last`` has the time of the last batch of clients by segment."""
+    """Processes the records of one partition. ``_last`` maps segments to the time of their last client batch."""
 
     def __init__(self, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None) -> None:
         self._log = log
@@ -108,7 +109,7 @@ class _ProfileWork:
         self._late = FIGURES.empty_table()
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
-        """Take the next records; none is a problem. The last batch is held back, because more of it may follow."""
+        """Process the next records; none is a problem. The last batch is held back, because more of it may follow."""
         rows = batch_rows(records, segment.base_offset, segment.name)
         if self._held.num_rows:
             joined = same_batch(self._held, rows.slice(0, 1))
@@ -124,7 +125,7 @@ class _ProfileWork:
             self._figures.abort(self._batches.add(rows))
 
     def _ordered(self, rows: pa.Table) -> pa.Table:
-        """Return batches with the records that are late against the batch before, and the first ones of segments."""
+        """Return batches with ``outOfOrder`` counted against the previous batch, and ``first`` set per segment."""
         data = rows.filter(pc.invert(rows["control"])).combine_chunks()
         if not data.num_rows:
             return rows
@@ -138,7 +139,7 @@ class _ProfileWork:
         return _replaced(rows, data, pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64())), first)
 
     def finish(self) -> CheckpointData:
-        """Return what is kept, after the last record."""
+        """Return the checkpoint data after the last record."""
         self._take(self._held)
         self._figures.abort(self._batches.apply_markers())
         waiting, late = self._batches.waiting, self._late_firsts()
@@ -148,7 +149,7 @@ class _ProfileWork:
         return CheckpointData({str(base): time for base, time in self._last.items()}, tables)
 
     def _late_firsts(self) -> pa.Array:
-        """Return which waiting batches are the first ones of a segment, and earlier than the last one before it."""
+        """Return which pending batches start a segment and are older than the last batch of an earlier segment."""
         before: dict[int, int] = {}
         earlier: int | None = None
         for base in sorted(self._last):
@@ -161,11 +162,11 @@ class _ProfileWork:
         return pc.and_(late, waiting["first"].combine_chunks())
 
     def discard(self) -> None:
-        """Delete the batches that were written."""
+        """Delete the written batches."""
         self._batches.discard()
 
     def summary(self, problems: Problems) -> ProfileSummary:
-        """Write the profile, and return what the report needs."""
+        """Write the profile, and return the report data."""
         figures = pa.concat_tables([self._figures.sums(), self._late])
         profile = profile_of(figures, self._figures.producers(), self._log.topic, self._log.number)
         rows, segments = profile.drop_columns("topic"), self._segments(figures)
@@ -197,19 +198,19 @@ class _ProfileWork:
 
 
 def _largest(profile: pa.Table) -> list[dict[str, Any]]:
-    """Return the hours with most bytes, without their timestamps: Python does not have all of these."""
+    """Return the hours with the most bytes, without timestamps, because Python cannot represent all of them."""
     rows = profile.drop_columns("hour").sort_by([("bytes", "descending"), ("hourMs", "ascending")])
     return list(rows.slice(0, REPORT_ROWS).to_pylist())
 
 
 def _last_by_segment(segments: pa.Array, times: pa.Array) -> dict[int, int]:
-    """Return the last time of each segment, of rows in the order of the log."""
+    """Return the last time of each segment, given rows in log order."""
     ends = pc.indices_nonzero(pa.concat_arrays([begins(segments)[1:], pa.array([True])]))
     return dict(zip(segments.take(ends).to_pylist(), times.take(ends).to_pylist(), strict=True))
 
 
 def _replaced(rows: pa.Table, data: pa.Table, late: pa.Array, first: pa.Array) -> pa.Table:
-    """Return batches with other columns for those of clients."""
+    """Return batches with ``outOfOrder`` and ``first`` replaced in the client batches."""
     mask = pc.invert(rows["control"]).combine_chunks()
     for name, values in (("outOfOrder", late), ("first", first)):
         at = ROWS.get_field_index(name)
@@ -226,4 +227,4 @@ READING: Final = ReadSpec(
     columns=BATCH_COLUMNS,
     exact=True,
 )
-"""How partitions are read. A segment that was compacted has other figures, so that nothing may have been rewritten."""
+"""The read specification. Compaction changes the statistics of a segment, so no data may have been rewritten."""

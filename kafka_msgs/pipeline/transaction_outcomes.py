@@ -1,6 +1,6 @@
-"""How the transaction of each row of a log ended: the next marker of the same producer after it says so.
+"""The transaction outcome of each log row, given by the next marker of the same producer.
 
-Rows are records, commits or whole batches: all have a producer and an offset.
+Rows are records, commits or batches: all have a producer and an offset.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ __all__ = ["next_markers"]
 
 
 def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> pa.Array:
-    """Return the marker after each row, which for a marker is itself; null in an open transaction.
+    """Return the marker after each row, or the row itself if it is a marker; null in an open transaction.
 
-    ``markers`` is null in rows that are not markers. The rows are of one partition, in any order.
+    ``markers`` is null in rows that are not markers. The rows belong to one partition, in any order.
     """
     table = pa.table({"producer": producers, "offset": offsets, "marker": markers})
     order = pc.sort_indices(table, [("producer", "ascending"), ("offset", "ascending")])

@@ -7,9 +7,9 @@
     >>> [(record.offset, record.value) for batch in read_batches(builder.build()) for record in batch]
     [(40, b'v')]
 
-The message classes, not this package, know the meaning of the bytes of a key or a value. snappy, lz4 and zstd need the
-extra ``compression``. gzip does not need it. The source is the package ``org.apache.kafka.common.record.internal`` of
-Kafka (before 4.3: ``org.apache.kafka.common.record``), and the protocol guide, section "Record Batch".
+Keys and values are bytes; this package does not interpret them. snappy, lz4 and zstd need the extra ``compression``,
+gzip does not. The sources are Kafka's package ``org.apache.kafka.common.record.internal`` (before 4.3:
+``org.apache.kafka.common.record``), and the protocol guide, section "Record Batch".
 """
 
 from kafka_msgs.records.batch import BatchReader, RecordBatch, read_batches, walk_batches

@@ -54,9 +54,9 @@ _MAX_SEQUENCE: Final = 2**31 - 1
 
 @frozen(repr=False, eq=False)
 class RecordBatch(Batch):
-    """A magic 2 batch: its header, and its records, which are decoded when the caller asks for them.
+    """A magic 2 batch: its header, and its records, which are decoded on access.
 
-    The fields are those of the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
+    The fields follow the format (KIP-98, ``org.apache.kafka.common.record.internal.DefaultRecordBatch``).
     Timestamps are in milliseconds since the epoch. A producer id, epoch or sequence of -1 means that the batch does not
     have one.
     """
@@ -110,7 +110,7 @@ class RecordBatch(Batch):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are control records, which consumers do not get; see ``control_records``."""
+        """Whether the records are control records, which consumers do not receive; see ``control_records``."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -125,7 +125,7 @@ class RecordBatch(Batch):
         return BatchRun(self._data, self._start, end, self._options, last_offset=self.last_offset, shift=shift)
 
     def computed_crc(self) -> int:
-        """Return the CRC-32C of the bytes that the checksum covers. In a sound batch it equals ``crc``."""
+        """Return the CRC-32C of the bytes that the checksum covers. In a valid batch it equals ``crc``."""
         return int(crc32c(self.stored_bytes[CRC_START:]))
 
     def records(self) -> list[Record]:
@@ -137,10 +137,10 @@ class RecordBatch(Batch):
         return self._read(RecordField.RECORDS)
 
     def lazy_records(self) -> Sequence[Record]:
-        """Return the records as a sequence that makes each one when it is asked for, and keeps none.
+        """Return the records as a sequence that builds each record on access and keeps none.
 
-        All are checked now: this raises what ``records`` raises, and a record that is asked for raises nothing. The
-        sequence keeps the bytes of the batch alive (those of its whole buffer if they are not compressed).
+        All records are checked now: this raises what ``records`` raises, and accessing a record raises no error. The
+        sequence keeps the decompressed bytes of the batch alive, or its whole buffer if the batch is not compressed.
         """
         content = self.content()
         marks = self._made(content, RecordField.MARKS)
@@ -152,7 +152,7 @@ class RecordBatch(Batch):
         return lambda at, end, count: read(part, body, at, end, count, *rest)
 
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
-        """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
+        """Return the records as a consumer of a partition receives them; raises what ``records`` raises."""
         return self._read(RecordField.RECORDS, topic, partition)
 
     def offsets(self) -> list[int]:
@@ -234,11 +234,11 @@ class RecordBatch(Batch):
 
 @frozen
 class BatchRun:
-    """Complete batches of magic 2 after each other, which are not looked at one by one.
+    """Consecutive complete batches of magic 2, handled together.
 
-    They are the bytes of ``data`` from ``start`` on and before ``end``. The position of a batch is its place there plus
-    ``shift``. ``last_offset`` is that of the last batch. Their checksums were compared before, or are not to be
-    compared.
+    They are the bytes of ``data`` from ``start`` to before ``end``. The position of a batch is its index in ``data``
+    plus ``shift``. ``last_offset`` is the last offset of the last batch. Their checksums were compared before, or need
+    no comparison.
     """
 
     data: Buffer | mmap
@@ -254,7 +254,7 @@ class BatchRun:
         return self.start + self.shift
 
     def batches(self, start: int | None = None) -> Iterator[RecordBatch]:
-        """Yield the batches one by one, from the one at the byte ``start`` of the data on."""
+        """Yield the batches one by one, starting at the byte ``start`` of the data."""
         with memoryview(self.data) as view:
             at = self.start if start is None else start
             while at < self.end:
@@ -267,8 +267,8 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
     """The batches of a buffer, in order. ``position`` is the byte where the next batch starts.
 
     ``left`` counts the bytes from ``position`` to the end. When the iteration ends, ``left`` is the size of a partial
-    last batch, or 0. After an error about one batch, the next call continues after that batch. If the size of the
-    damaged batch is wrong, too, the iteration ends.
+    last batch, or 0. After an error about one batch, the next call continues after that batch. If the damaged batch
+    also has a wrong size, the iteration ends.
     """
 
     def __init__(self, buffer: Buffer | mmap, options: ReadOptions) -> None:
@@ -280,11 +280,11 @@ class BatchReader(Iterator["RecordBatch | legacy.LegacyBatch"]):
 
     @property
     def left(self) -> int:
-        """How many bytes there are from ``position`` to the end of the buffer."""
+        """The number of bytes from ``position`` to the end of the buffer."""
         return len(self.data) - self.position
 
     def resume_at(self, position: int, next_offset: int) -> None:
-        """Continue at ``position``. The caller has found complete and sound batches up to this byte."""
+        """Continue at ``position``. The caller has found complete and valid batches up to this byte."""
         self.position = position
 
     def __iter__(self) -> Self:
@@ -340,7 +340,7 @@ def read_batches(buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTI
 def walk_batches(
     buffer: Buffer | mmap, options: ReadOptions = DEFAULT_READ_OPTIONS
 ) -> Iterator[RecordBatch | legacy.LegacyBatch | RecordError]:
-    """Yield what ``read_batches`` yields. An error is yielded in its place, and not raised."""
+    """Yield the same batches as ``read_batches``. Errors are yielded in their place instead of raised."""
     return yield_errors(BatchReader(buffer, options))
 
 

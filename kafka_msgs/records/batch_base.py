@@ -1,4 +1,4 @@
-"""What batches of every format have in common: their attributes and their methods."""
+"""The attributes and methods that batches of all formats share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Batch", "TimestampType"]
 
 
 class TimestampType(IntEnum):
-    """Which clock the timestamps of a batch come from: the producer's, or the broker's (KIP-32)."""
+    """The clock that the timestamps of a batch come from: the producer's, or the broker's (KIP-32)."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -29,13 +29,13 @@ class Batch(ABC):
     __slots__ = ()
 
     position: int
-    """The position in the buffer, in bytes, where the batch starts."""
+    """The byte position of the batch in the buffer."""
     size: int
-    """The size of the batch in bytes, header included."""
+    """The size of the batch in bytes, including the header."""
     magic: int
     """The format: 0, 1 or 2."""
     attributes: int
-    """The flags as they are stored. Bits without a meaning are included."""
+    """The stored flags, including bits without a meaning."""
     max_timestamp: int
     """The latest timestamp of the records, or the broker's, in milliseconds since the epoch. -1 for none."""
 
@@ -46,7 +46,7 @@ class Batch(ABC):
     def lazy_records(self) -> Sequence[Record]:
         """Return the records as a sequence; raises what ``records`` raises.
 
-        A ``RecordBatch`` makes each record when it is asked for. A message set makes all of them at once.
+        A ``RecordBatch`` builds each record on access. A message set builds all records at once.
         """
         return self.records()
 
@@ -62,21 +62,19 @@ class Batch(ABC):
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Which clock the timestamps come from. With the broker's clock, all records have ``max_timestamp``."""
+        """The clock that the timestamps come from. With the broker's clock, all records have ``max_timestamp``."""
         return TimestampType(self.attributes >> 3 & 1)
 
     @property
     def append_timestamp(self) -> int | None:
-        """The broker's time, which all records have, in milliseconds since the epoch. None if each record has its
-        own.
-        """
+        """The broker's time for all records, in milliseconds since the epoch. None if records have separate times."""
         return self.max_timestamp if self.attributes & LOG_APPEND_TIME else None
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records())
 
     def consumer_records(self, topic: str, partition: int) -> list[ConsumerRecord]:
-        """Return the records as a consumer of a partition gets them; raises what ``records`` raises."""
+        """Return the records as a consumer of a partition receives them; raises what ``records`` raises."""
         return [to_consumer_record(record, topic, partition) for record in self.records()]
 
     def offsets(self) -> list[int]:

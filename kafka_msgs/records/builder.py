@@ -1,8 +1,8 @@
 """Write batches: collect records up to a size, compress them once, and put a header before them.
 
 This module owns the sizes, and the checks that Kafka makes before it accepts a batch. ``native``, ``python`` and
-``legacy`` make the bytes of one record. ``write_checks`` checks one record. ``compression`` has the codecs. The source
-is Kafka's class ``org.apache.kafka.common.record.internal.MemoryRecordsBuilder``.
+``legacy`` encode one record. ``write_checks`` checks one record. ``compression`` contains the codecs. The source is
+Kafka's class ``org.apache.kafka.common.record.internal.MemoryRecordsBuilder``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _IMPLEMENTATION: Final = backend_module("kafka_msgs.records")
 
 
 class RowColumns(NamedTuple):
-    """Keys, values and timestamps (ms) of records as columns in Arrow's layout. No record becomes an object.
+    """Keys, values and timestamps (ms) of records as columns in Arrow's layout, without record objects.
 
-    Offsets are numbers of 64 bits, one more than rows, and begin at the place ``first``. ``valid`` has a byte for each
-    row: 0 means null; None means that no row is null. None instead of offsets means that all rows are null, and None
-    instead of times that all rows have the same time.
+    Offsets are 64-bit numbers, one more than rows, and start at the index ``first``. ``valid`` has a byte for each row:
+    0 means null. ``valid`` is None if no row is null. Offsets are None if all rows are null, and times are None if all
+    rows have the same time.
     """
 
     key_offsets: Any
@@ -59,16 +59,16 @@ class RowColumns(NamedTuple):
 
 @frozen(kw_only=True)
 class BatchHeader:
-    """The facts that the header of a magic 2 batch states.
+    """The fields of a magic 2 batch header.
 
-    Raises ``RecordWriteError`` for a header that Kafka refuses: a transaction without a producer id, or a producer id
-    without an epoch. A producer id without a sequence is refused, too, except in a control batch.
+    Raises ``RecordWriteError`` for a header that Kafka refuses: a transaction without a producer id, a producer id
+    without an epoch, or, except in a control batch, a producer id without a sequence.
     """
 
     base_offset: int = 0
     partition_leader_epoch: int = -1
     log_append_timestamp: int | None = None
-    """The broker's time in milliseconds since the epoch. With None the records keep their own times."""
+    """The broker's time in milliseconds since the epoch. With None the records keep their timestamps."""
     producer_id: int = -1
     producer_epoch: int = -1
     base_sequence: int = -1
@@ -146,17 +146,17 @@ class BatchBuilder:
 
     @property
     def count(self) -> int:
-        """How many records the batch has now."""
+        """The current number of records in the batch."""
         return int(self._collector.count)
 
     @property
     def size(self) -> int:
-        """The size of the batch in bytes now, without compression."""
+        """The current size of the batch in bytes, without compression."""
         return HEADER_SIZE + int(self._collector.size)
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return int(self._collector.next_offset)
 
     def append(
@@ -170,8 +170,8 @@ class BatchBuilder:
     ) -> bool:
         """Add a record. If the batch would exceed its size limit, add nothing and return False.
 
-        ``timestamp`` is in milliseconds since the epoch, -1 for none. ``offset`` is the next offset if it is not given.
-        It may leave a gap. Raises ``RecordWriteError`` for a record that the format cannot hold.
+        ``timestamp`` is in milliseconds since the epoch, -1 for none. ``offset`` defaults to the next offset, and may
+        leave a gap. Raises ``RecordWriteError`` for a record that the format cannot hold.
         """
         if self._header.control:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
@@ -179,10 +179,10 @@ class BatchBuilder:
         return taken
 
     def append_rows(self, columns: RowColumns, start: int, stop: int, *, timestamp: int) -> int:
-        """Add records that are rows of columns, until one would exceed the size limit; return how many were added.
+        """Add rows of columns as records until one would exceed the size limit; return the number of added records.
 
-        A row that the format cannot hold ends it, too: ``append`` says why. ``timestamp`` is for columns without
-        timestamps. Raises ``ValueError`` for columns that do not have these rows.
+        A row that the format cannot hold also ends the call; ``append`` raises the reason. ``timestamp`` is used for
+        columns without timestamps. Raises ``ValueError`` for columns that do not have these rows.
         """
         if self._header.control:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
@@ -191,7 +191,7 @@ class BatchBuilder:
     def append_control(
         self, kind: ControlType, message: Message, *, timestamp: int, version: int = 0, offset: int | None = None
     ) -> bool:
-        """Add a control record; returns and raises as ``append``, and raises what ``Message.encode`` raises."""
+        """Add a control record, with the result and errors of ``append``, and the errors of ``Message.encode``."""
         if not self._header.control:
             raise RecordWriteError(field="control", value=False, reason="control records need a control batch")
         key, value = control_content(kind, message, version)
@@ -201,9 +201,9 @@ class BatchBuilder:
     def build(self, header: BatchHeader | None = None) -> bytes:
         """Return the batch. More records can be added later, and another call then returns a larger batch.
 
-        A ``header`` replaces the one that was given at the beginning. Its base offset must be the same. A producer
-        knows the sequence of a batch only when it sends it. A batch without records is allowed: compaction leaves such
-        batches. Raises ``MissingExtraError``, and ``RecordWriteError`` for a level that the codec refuses.
+        ``header`` replaces the header from the constructor, because a producer assigns the sequence of a batch only
+        when sending it. Its base offset must be the same. A batch without records is allowed, since compaction leaves
+        such batches. Raises ``MissingExtraError``, and ``RecordWriteError`` for a level that the codec refuses.
         """
         found, header = self._collector, header or self._header
         if self._codec == CompressionType.NONE or not found.count:
@@ -232,9 +232,9 @@ class BatchBuilder:
 
 
 def replace_producer(batch: bytes, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-    """Return a magic 2 batch with another producer id, epoch and sequence, and with the checksum that belongs to it.
+    """Return a magic 2 batch with another producer id, epoch and sequence, and with an updated checksum.
 
-    A producer that got a new epoch sends its batches again so (KIP-360). The records stay as they are.
+    A producer with a new epoch resends its batches this way (KIP-360). The records stay unchanged.
     """
     fields = list(HEADER.unpack_from(batch))
     fields[-4:-1] = producer_id, producer_epoch, base_sequence
@@ -293,7 +293,7 @@ class MessageSetBuilder:
         timestamp: int = NO_TIMESTAMP,
         offset: int | None = None,
     ) -> None:
-        """Add a record. ``offset`` is the next offset if it is not given. Raises ``RecordWriteError``."""
+        """Add a record. ``offset`` defaults to the next offset. Raises ``RecordWriteError``."""
         offset = self._next if offset is None else offset
         check("offset", offset, self._next, INT64)
         check("timestamp", timestamp, NO_TIMESTAMP, INT64 if self._magic else NO_TIMESTAMP)

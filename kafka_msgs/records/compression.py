@@ -1,10 +1,10 @@
 """Compression of records: the codecs, and the limit of the decompressed size.
 
-This module knows the frame that Kafka puts around snappy blocks, and the wrong header byte of old lz4 writers (KIP-57).
-gzip is zlib, or ISA-L where the package isal is installed (extra ``gzip``). The other codecs are in the package cramjam
-(extra ``compression``). Every function that decompresses stops when it reaches its limit. ``batch`` and ``legacy`` know
-which bytes of a batch are compressed. They also add the position to the errors of this module. In Kafka the codecs are
-in the package ``org.apache.kafka.common.compress``.
+This module handles the frame that Kafka adds around snappy blocks, and the wrong header byte of old lz4 writers
+(KIP-57). gzip is zlib, or ISA-L if the package isal is installed (extra ``gzip``). The package cramjam provides the
+other codecs (extra ``compression``). Every function that decompresses stops at its limit. ``batch`` and ``legacy``
+select the compressed bytes of a batch, and add the position to the errors of this module. Kafka's codecs are in the
+package ``org.apache.kafka.common.compress``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from kafka_msgs.records import compression_framing as framing
 __all__ = ["CompressionType", "check_level", "compress", "decompress"]
 
 Data = bytes | bytearray | memoryview
-"""What can be compressed."""
+"""The types that can be compressed."""
 
 _GZIP_WBITS: Final = 31
 _GZIP_FASTEST: Final = 1
 _GZIP_FLAGS: Final = 3
 _GZIP_RESERVED_FLAGS: Final = 0xE0
 _STEP: Final = 1 << 20
-"""How many bytes of output zlib makes in one step."""
+"""The number of output bytes that zlib produces in one step."""
 _SMALLEST_PIECE: Final = 1 << 7
 _LARGEST_PIECE: Final = 1 << 16
-"""How many bytes of input zlib gets in one step."""
+"""The maximum number of input bytes that zlib receives in one step."""
 _FULL: Final = "failed to write whole buffer"
 
 
@@ -79,7 +79,7 @@ def _cramjam() -> Any:
 
 @cache
 def _fast_zlib() -> Any:
-    """Return ISA-L in the form of zlib, or else zlib."""
+    """Return ISA-L's module with zlib's interface, or else zlib."""
     try:
         from isal import isal_zlib
     except ImportError:
@@ -91,7 +91,7 @@ def compress(codec: CompressionType, data: Data, level: int | None = None, *, ma
     """Return ``data`` as Kafka writes it with ``codec``.
 
     ``level`` is a level of Kafka's producer, see ``check_level``. None is the producer's default. With ``magic`` 0 the
-    lz4 header is that of the old format. Raises ``MissingExtraError`` and ``RecordWriteError``.
+    lz4 frame has the old header. Raises ``MissingExtraError`` and ``RecordWriteError``.
     """
     check_level(codec, level)
     return _COMPRESS[codec](data, _DEFAULT_LEVELS.get(codec, 0) if level is None else level, magic)
@@ -188,8 +188,8 @@ def _gunzip(data: memoryview, limit: int, magic: int) -> bytes:
 def _gunzip_member(library: Any, data: memoryview, at: int, out: _Output) -> int:
     """Decompress the member that starts at byte ``at``, and return where it ends.
 
-    zlib copies the input that it does not use. So it gets pieces, which are small at first and then grow. With a member
-    of any size, zlib then copies only a few times that size. ISA-L does the same, and does not look at reserved flags.
+    zlib copies unused input. So it receives chunks that start small and then grow. For a member of any size, zlib then
+    copies only a few times that size. ISA-L does the same, and does not check reserved flags.
     """
     if any(flags & _GZIP_RESERVED_FLAGS for flags in data[at + _GZIP_FLAGS :][:1]):
         raise _MalformedError("unknown flags in its header")

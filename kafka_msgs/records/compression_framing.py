@@ -29,13 +29,13 @@ _SNAPPY_HEADER: Final = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 _SNAPPY_MAGIC: Final = _SNAPPY_HEADER[:8]
 _SNAPPY_BLOCK: Final = 32 << 10
 _SNAPPY_RATIO: Final = 64
-"""No snappy block expands more than this: a copy of 64 bytes takes at least two bytes."""
+"""The maximum expansion of a snappy block: a copy of 64 bytes takes at least two bytes."""
 _SNAPPY_EMPTY: Final = re.compile(rb"(?:\x00\x00\x00\x01\x00)++")
-"""Blocks without content, one after another: the length of the block, 1, and the size of its content, 0."""
+"""Consecutive empty blocks: the length of the block, 1, and the size of its content, 0."""
 
 _LZ4_MAGIC: Final = bytes.fromhex("04224d18")
 _LZ4_RATIO: Final = 256
-"""No lz4 block expands more than this: each byte of a length adds at most 255 bytes."""
+"""The maximum expansion of an lz4 block: each byte of a length adds at most 255 bytes."""
 
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A5
@@ -44,14 +44,13 @@ _ZSTD_FREE_WINDOW: Final = 4 << 20
 
 
 class FrameError(Exception):
-    """Data in a frame that its codec does not write. The text gives the reason."""
+    """A frame that its codec never writes. The text gives the reason."""
 
 
 def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """Yield the raw blocks of framed snappy data. Data without a frame is one block.
 
-    Another frame, with its own header, may follow a frame. Blocks without content are passed over in one step, however
-    many there are.
+    Another frame with a separate header may follow. Any number of consecutive empty blocks is skipped in one step.
     """
     if data[:8] != _SNAPPY_MAGIC:
         yield data
@@ -75,7 +74,7 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def snappy_size(block: memoryview) -> int:
-    """Return the content size that a raw snappy block states. Raises ``FrameError`` if the block cannot hold it."""
+    """Return the content size in a raw snappy block. Raises ``FrameError`` if the block cannot hold that size."""
     size = 0
     for index, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << 7 * index
@@ -96,7 +95,7 @@ def snappy_framed(data: memoryview, work: Callable[[memoryview], Any]) -> bytes:
 
 
 def _lz4_header(data: memoryview | bytes) -> tuple[int, int]:
-    """Return the largest size of a block, and the place of the check byte."""
+    """Return the maximum block size, and the position of the check byte."""
     if data[:4] != _LZ4_MAGIC or len(data) < 7:
         raise FrameError("it does not start as a frame does")
     flags, code = data[4], data[5] >> 4 & 7
@@ -134,7 +133,7 @@ def lz4_with_right_check(data: memoryview) -> bytes:
 
 
 def lz4_with_old_check(data: bytes) -> bytes:
-    """Return a frame with the check byte of magic 0, whose writers computed it over the magic of the frame, too."""
+    """Return a frame with the check byte of magic 0, whose writers included the frame magic in the checksum."""
     _, check = _lz4_header(data)
     return _with_check(data, check, 0)
 

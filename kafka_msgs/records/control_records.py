@@ -1,8 +1,8 @@
-"""Control records: the records that Kafka itself writes into a log, between the records of its users.
+"""Control records: the records that Kafka itself writes to a log, between the records of clients.
 
 This module owns the key, which names the type, and the message class of each type. In a transaction marker a version
 comes before the message (KIP-98). In the other types the first field of the message is the version (KIP-595, KIP-630,
-KIP-853). Kafka has the types in ``org.apache.kafka.common.record.internal.ControlRecordType``.
+KIP-853). Kafka's class is ``org.apache.kafka.common.record.internal.ControlRecordType``.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _VERSION_IN_FRONT: Final = frozenset({ControlType.ABORT, ControlType.COMMIT})
 class ControlRecord:
     """A control record: its offset, its type, and its message.
 
-    ``type`` is a ``ControlType``. It is a plain number for a type that this release does not know. Then ``message`` is
-    None and ``value`` has the bytes. ``timestamp`` is in milliseconds since the epoch.
+    ``type`` is a ``ControlType``, or a plain number for an unknown type. For unknown types, ``message`` is None and
+    ``value`` contains the bytes. ``timestamp`` is in milliseconds since the epoch.
     """
 
     offset: int

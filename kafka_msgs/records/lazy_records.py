@@ -1,6 +1,6 @@
-"""The records of a batch as a sequence that makes them when they are asked for.
+"""The records of a batch as a sequence that builds them on access.
 
-This module owns which records are made together. ``batch`` checks them before, and says how they are read.
+This module decides which records are built together. ``batch`` checks them first and provides the read function.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from kafka_msgs.records.record import Record
 __all__ = ["LazyRecords", "ReadRecords"]
 
 ReadRecords: TypeAlias = Callable[[int, int, int], list[Record]]
-"""Reads records from a position to a position, so many of them."""
+"""Reads a number of records between two positions."""
 
 
 class LazyRecords(Sequence[Record]):
-    """The records of a batch. All have been checked, none is kept: each access makes its records anew.
+    """The records of a batch. All records are already checked, and each access builds its records again.
 
     The sequence keeps the decompressed bytes of the batch alive, and needs little more memory than these. Iteration
-    makes 128 records at a time, in either direction. An index makes up to 128 records, and a slice those that it spans.
+    builds 128 records at a time, in either direction. An index builds up to 128 records, and a slice the records that
+    it spans.
     """
 
     __slots__ = ("_count", "_marks", "_read")
@@ -61,6 +62,6 @@ class LazyRecords(Sequence[Record]):
         return [made[place - first * MARK_INTERVAL] for place in places]
 
     def _marked(self, mark: int) -> list[Record]:
-        """Make the records from one mark to the next."""
+        """Build the records from one mark to the next."""
         count = min(MARK_INTERVAL, self._count - mark * MARK_INTERVAL)
         return self._read(self._marks[mark], self._marks[mark + 1], count)

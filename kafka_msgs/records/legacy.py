@@ -78,7 +78,7 @@ class LegacyBatch(Batch):
         return memoryview(self._data)[self._start : self._start + self.size]
 
     def computed_crc(self) -> int:
-        """Return the CRC-32 of the bytes that the checksum covers. In a sound entry it equals ``crc``."""
+        """Return the CRC-32 of the bytes that the checksum covers. In a valid entry it equals ``crc``."""
         return crc32(self.stored[_CRC_FROM:])
 
     def records(self) -> list[Record]:

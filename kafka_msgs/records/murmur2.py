@@ -1,7 +1,7 @@
-"""The hash by which Kafka's producer chooses the partition of a key, in Python.
+"""The key hash with which Kafka's producer chooses partitions, in Python.
 
 It is MurmurHash2 with Kafka's seed, as in the method ``murmur2`` of Kafka's class
-``org.apache.kafka.common.utils.Utils``. ``native`` does the same faster.
+``org.apache.kafka.common.utils.Utils``. ``native`` contains a faster implementation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of a magic 2 batch in C: the functions of the core. Python makes the texts of their errors.
+"""The records of a magic 2 batch in C: the functions of the core. Python builds the texts of their errors.
 
 This module is imported only if the C core is in use. ``Record`` then extends the storage of the core.
 """
@@ -27,13 +27,11 @@ def view_source(view: memoryview) -> tuple[bytes, int] | None:
 
 
 def appended_bytes(collector: Any) -> memoryview:
-    """Return the bytes that a collector has."""
+    """Return the bytes in a collector."""
     return memoryview(collector)
 
 
 def read(part: RecordField, body: bytes, at: int, end: int, count: int, *rest: Any) -> list[Any]:
-    """Do what ``record_decoder.read`` does. It reads numbers of more than 64 bits, and raises the error of damaged
-    bytes.
-    """
+    """Call the core, with ``record_decoder.read`` for numbers of more than 64 bits and for errors of damaged bytes."""
     found = extension.read_records(part, body, at, end, count, *rest)
     return record_decoder.read(part, body, at, end, count, *rest) if found is None else found

@@ -15,11 +15,11 @@ __all__ = ["DEFAULT_READ_OPTIONS", "ReadOptions"]
 class ReadOptions:
     """The options of every reader of batches: from buffers, files and tables.
 
-    With ``check_crc`` the checksum of each batch is compared. ``max_decompressed_bytes`` is the largest decompressed
-    size of one batch in bytes. Above it ``DecompressedSizeError`` is raised. ``max_elements`` is the largest number of
-    records and headers of one batch, counted together. Above it ``RecordBudgetError`` is raised, before any record is
-    made. An element takes at most about 200 bytes in addition to its content. With ``zero_copy`` the keys, values and
-    header values are ``memoryview`` objects of the input, not ``bytes``. A view keeps the input alive. Raises
+    ``check_crc`` compares the checksum of each batch. ``max_decompressed_bytes`` is the largest decompressed size of
+    one batch in bytes; exceeding it raises ``DecompressedSizeError``. ``max_elements`` is the largest number of records
+    and headers of one batch, counted together; exceeding it raises ``RecordBudgetError`` before any record is built. An
+    element takes at most about 200 bytes in addition to its content. With ``zero_copy`` the keys, values and header
+    values are ``memoryview`` objects of the input instead of ``bytes``. A view keeps the input alive. Raises
     ``OptionError``.
     """
 
@@ -30,4 +30,4 @@ class ReadOptions:
 
 
 DEFAULT_READ_OPTIONS: Final = ReadOptions()
-"""The default options: checksums are compared, and every limit has its default."""
+"""The default options, with checksum comparison and default limits."""

@@ -1,8 +1,8 @@
-"""The records of a magic 2 batch in Python: bytes to records, records to bytes.
+"""The records of a magic 2 batch in Python: decoding and encoding.
 
-This is the complete implementation, which runs everywhere. ``native`` does the same faster. This module owns the layout
-of one record as it is written (``org.apache.kafka.common.record.internal.DefaultRecord``), and ``record_decoder`` as it
-is read. ``write_checks`` checks arguments.
+This is the complete implementation, which runs everywhere. ``native`` is a faster one. This module owns the layout of
+one record for writing (``org.apache.kafka.common.record.internal.DefaultRecord``), and ``record_decoder`` for reading.
+``write_checks`` checks arguments.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def _is_plain(content: object) -> TypeGuard[Content]:
 class RecordAppender:
     """Collects the bytes of records for a batch.
 
-    ``records`` has the bytes, ``size`` is their number, and ``count`` is the number of records. ``next_offset`` is the
-    offset of the next record. ``highest_offset`` is the highest offset that is allowed. The timestamp deltas count from
-    ``base_timestamp``. It is -1 until the first record sets it. ``max_timestamp`` is the latest timestamp, -1 for none.
-    Both are in milliseconds since the epoch.
+    ``records`` contains the bytes, ``size`` is their number, and ``count`` is the number of records. ``next_offset`` is
+    the offset of the next record. ``highest_offset`` is the highest allowed offset. The timestamp deltas are relative
+    to ``base_timestamp``, which is -1 until the first record sets it. ``max_timestamp`` is the latest timestamp, -1 for
+    none. These timestamps are in milliseconds since the epoch.
     """
 
     __slots__ = (
@@ -124,7 +124,7 @@ class RecordAppender:
         headers: Iterable[tuple[str, Payload | None]] = (),
         offset: int | None = None,
     ) -> bool:
-        """Do what ``BatchBuilder.append`` does."""
+        """Add a record, like ``BatchBuilder.append``."""
         if _is_plain(key) and _is_plain(value) and type(timestamp) is int and NO_TIMESTAMP <= timestamp < INT64:
             offset_left = offset is None and self.next_offset <= self.highest_offset
             if offset_left and not headers:
@@ -132,7 +132,7 @@ class RecordAppender:
         return self._add(*check_record(self, key, value, timestamp, headers, offset))
 
     def append_rows(self, start: int, stop: int, timestamp: int, *columns: Any) -> int:
-        """Do what ``BatchBuilder.append_rows`` does."""
+        """Add rows of columns, like ``BatchBuilder.append_rows``."""
         if not 0 <= start <= stop or stop > INT32:
             raise ValueError("a column does not have these rows")
         keys, values = _contents(start, stop, *columns[:4]), _contents(start, stop, *columns[4:8])
@@ -161,7 +161,7 @@ class RecordAppender:
 
 
 def appended_bytes(collector: RecordAppender) -> bytearray:
-    """Return the bytes that a collector has."""
+    """Return the bytes in a collector."""
     return collector.records
 
 

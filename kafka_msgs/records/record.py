@@ -1,8 +1,8 @@
-"""A record, and the explanation of bytes that are not a record.
+"""The record class, and the explanation of bytes that are not a record.
 
-This module owns the class of a record, and a slow and simple reader of the records inside a magic 2 batch. ``native``
-and ``python`` only detect that something is wrong. ``explain`` then reads the same bytes step by step, and reports the
-fault and its position. So the fast loops stay short, and there can be two of them. The layout is that of Kafka's class
+This module owns the record class, and a slow and simple reader of the records inside a magic 2 batch. ``native`` and
+``python`` only detect that a record is invalid. ``explain`` then reads the same bytes step by step, and reports the
+fault and its position. This keeps both fast loops short. The layout follows Kafka's class
 ``org.apache.kafka.common.record.internal.DefaultRecord`` (KIP-98).
 """
 
@@ -37,16 +37,16 @@ LONG_BITS: Final = 64
 
 _SMALLEST_RECORD: Final = 7
 _SMALLEST_HEADER: Final = 2
-"""Sizes in bytes. Each part of a record and of a header has at least one byte."""
+"""Minimum sizes in bytes. Each part of a record and of a header has at least one byte."""
 
 Payload = bytes | memoryview
-"""The type of a key or a value: a ``memoryview`` if the caller asked for views, otherwise ``bytes``."""
+"""The type of a key or a value: a ``memoryview`` if the caller requested views, otherwise ``bytes``."""
 
 Header = tuple[str, Payload | None]
 """A name and a value (KIP-82). Bytes of a name that are not UTF-8 become surrogate escapes (PEP 383)."""
 
 Headers = tuple[Header, ...]
-"""The headers of a record, in their order. Names may repeat (KIP-82)."""
+"""The headers of a record, in order. Names may repeat (KIP-82)."""
 
 
 if TYPE_CHECKING or backend() != "c":
@@ -59,11 +59,11 @@ if TYPE_CHECKING or backend() != "c":
     _PlacedStorage = _Storage
 
 else:
-    # The storage keeps the offset as a C integer. A Python object for each offset would cost memory and time.
+    # The storage stores the offset as a C integer, because a Python object per offset would cost memory and time.
     from kafka_msgs._core.extension import PlacedRecordStorage as _PlacedStorage
     from kafka_msgs._core.extension import RecordStorage as _Storage
 
-    # With __slots__ named, attrs takes the fields of the storages for those of the classes.
+    # With __slots__ set, attrs treats the storage fields as fields of the classes.
     _Storage.__slots__ = ("offset", "timestamp", "key", "value", "headers")
     _PlacedStorage.__slots__ = ("topic", "partition")
 
@@ -72,8 +72,8 @@ else:
 class Record(_Storage):
     """One record of a log.
 
-    ``offset`` is its place in the partition. ``timestamp`` is in milliseconds since the epoch, -1 for none. ``key`` and
-    ``value`` are None for null. ``headers`` are in their order, and names may repeat (KIP-82). In Kafka a record is
+    ``offset`` is its offset in the partition. ``timestamp`` is in milliseconds since the epoch, -1 for none. ``key``
+    and ``value`` are None for null. ``headers`` keep their order, and names may repeat (KIP-82). Kafka's class is
     ``org.apache.kafka.common.record.internal.DefaultRecord``.
     """
 
@@ -86,9 +86,9 @@ class Record(_Storage):
 
 @frozen(weakref_slot=False)
 class ConsumerRecord(_PlacedStorage):
-    """One record as a consumer gets it: a record of a log, and its topic and partition.
+    """A record as a consumer receives it, with its topic and partition.
 
-    The other fields are those of ``Record``. In Kafka it is ``org.apache.kafka.clients.consumer.ConsumerRecord``.
+    It has all fields of ``Record``. Kafka's class is ``org.apache.kafka.clients.consumer.ConsumerRecord``.
     """
 
     offset: int
@@ -101,7 +101,7 @@ class ConsumerRecord(_PlacedStorage):
 
 
 def to_consumer_record(record: Record, topic: str, partition: int) -> ConsumerRecord:
-    """Return ``record`` as a consumer of a partition gets it."""
+    """Return ``record`` as a consumer of a partition receives it."""
     return ConsumerRecord(record.offset, record.timestamp, record.key, record.value, record.headers, topic, partition)
 
 
@@ -151,7 +151,7 @@ class _Explainer:
         self.at += max(size, 0)
 
     def head(self) -> tuple[int, int]:
-        """Read a record up to its headers; return the stated end of the record, and the stated number of headers."""
+        """Read a record up to its headers; return the declared end of the record and number of headers."""
         start = self.at
         size = self.varint("the length of the record", self.end)
         stop = self.at + size

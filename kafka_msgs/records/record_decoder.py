@@ -1,7 +1,7 @@
-"""The reading of the records of a magic 2 batch in Python: the complete implementation, which runs everywhere.
+"""The decoder for the records of a magic 2 batch in Python: the complete implementation, which runs everywhere.
 
-``python`` reads with it. ``native`` does so where the C core leaves bytes to it: numbers of more than 64 bits, and
-damaged bytes. This module owns the layout of one record as it is read, and its zig-zag varints
+``python`` always uses it. ``native`` uses it for bytes that the C core does not handle: numbers of more than 64 bits,
+and damaged bytes. This module owns the layout of one record for reading, and its zig-zag varints
 (``org.apache.kafka.common.record.internal.DefaultRecord``). ``record.explain`` finds the fault in damaged bytes.
 """
 
@@ -59,7 +59,7 @@ def decode_records(
     append_timestamp: int | None = None,
     views: bool = False,
 ) -> list[Record]:
-    """Return exactly ``count`` records, which ``body`` holds from ``at`` to ``end``.
+    """Return exactly ``count`` records from ``body``, between ``at`` and ``end``.
 
     With ``append_timestamp`` all records have that timestamp. With ``views`` keys and values are views of ``body``.
     Raises ``RecordFaultError``.
@@ -138,7 +138,7 @@ def _headers(source: Payload, body: bytes, at: int, stop: int) -> tuple[Headers,
 
 
 def _number(body: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
-    """Read a varint as it stands, before zig-zag; return it and the position after it."""
+    """Read a raw varint, before zig-zag decoding; return it and the position after it."""
     raw = body[at]
     return (raw, at + 1) if raw < 0x80 else _long_varint(body, at + 1, raw, bits)
 
@@ -172,9 +172,7 @@ def _behind_record(body: bytes, at: int, end: int) -> int:
 
 
 def _marks(body: bytes, at: int, end: int, count: int) -> list[int]:
-    """Check all records; return the positions where every ``MARK_INTERVAL``-th one starts, and where the last
-    one ends.
-    """
+    """Check all records; return the start of every ``MARK_INTERVAL``-th record, and the end of the last one."""
     start, marks = at, []
     if count > end - at:
         raise explain(body, start, end, count)
@@ -211,9 +209,10 @@ def read(
     topic: str | None = None,
     partition: int | None = None,
 ) -> list[Any]:
-    """Return one part of each record, or the marks; arguments and errors are those of ``decode_records``.
+    """Return one part of each record, or the marks.
 
-    With a topic and a partition the records are of the class ``ConsumerRecord``.
+    Takes the same arguments and raises the same errors as ``decode_records``. With a topic and a partition, the
+    records are ``ConsumerRecord`` instances.
     """
     if part is RecordField.MARKS:
         return _marks(body, at, end, count)

@@ -36,11 +36,11 @@ NamedHeader = tuple[bytes, Content]
 
 
 class RecordLimits(Protocol):
-    """What the next record may have, after the records that are already in the batch."""
+    """The limits for the next record, given the records that are already in the batch."""
 
     @property
     def count(self) -> int:
-        """How many records there are."""
+        """The number of records."""
 
     @property
     def next_offset(self) -> int:

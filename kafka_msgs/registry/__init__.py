@@ -1,9 +1,9 @@
-"""Payloads of a schema registry, in Avro, Protobuf and JSON: bytes that name their schema by an id.
+"""Schema registry payloads in Avro, Protobuf and JSON: bytes that reference their schema by id.
 
-``schemas`` has the registered schemas, from a file or from the registry's own topic; ``registry_client`` asks a
-registry. ``payload_decoding`` reads columns of payloads as Arrow arrays; ``avro``, ``protobuf`` and ``json_schema``
-know the formats, each through a library of the extra ``registry``. ``serializers`` encodes and decodes single keys and
-values.
+``schemas`` loads registered schemas from a file or from the registry's topic; ``registry_client`` requests them from a
+registry. ``payload_decoding`` decodes columns of payloads to Arrow arrays; ``avro``, ``protobuf`` and ``json_schema``
+implement the formats, each with a library of the extra ``registry``. ``serializers`` encodes and decodes single keys
+and values.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""What the formats share: how a part of a schema becomes a column, and the bounds on what a schema may ask for.
+"""Shared code of the formats: the conversion of schema parts to columns, and the limits on schemas.
 
-Owns the change from values of Python to those that Arrow takes.
+Owns the conversion of Python values to values that Arrow accepts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_msgs.errors import RegisteredSchemaError
 __all__ = ["Change", "ColumnShape", "FieldCounter"]
 
 Change: TypeAlias = Callable[[Any], Any]
-"""Makes of a value that is not None what Arrow takes for it."""
+"""Converts a value other than None to a value that Arrow accepts."""
 
 _STRING: Final = pa.string()
 MOST_FIELDS: Final = 10_000
@@ -25,7 +25,7 @@ MOST_FIELDS: Final = 10_000
 
 @frozen
 class ColumnShape:
-    """A part of a schema: ``raw``, the type that its values are made with, and their ``change`` before that."""
+    """A part of a schema: the Arrow type ``raw`` of the array, and the ``change`` that converts values for it."""
 
     raw: pa.DataType
     change: Change | None = None
@@ -36,12 +36,12 @@ class ColumnShape:
         return _in_microseconds(self.raw)
 
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Return changed values as an array of ``type``; raises ``pa.ArrowException`` for one that does not fit."""
+        """Return converted values as an array of ``type``. Raises ``pa.ArrowException`` if a value does not fit."""
         made, type_ = pa.array(values, self.raw), self.type
         return made if made.type == type_ else made.cast(type_)
 
     def listed(self) -> ColumnShape:
-        """Return the shape of a list of such parts."""
+        """Return the shape of a list with this item shape."""
         change, raw = self.change, pa.list_(pa.field("element", self.raw))
         return (
             ColumnShape(raw)
@@ -50,14 +50,14 @@ class ColumnShape:
         )
 
     def mapped(self, key: pa.DataType = _STRING) -> ColumnShape:
-        """Return the shape of a map to such parts."""
+        """Return the shape of a map with this value shape."""
         change, raw = self.change, pa.map_(key, self.raw)
         if change is None:
             return ColumnShape(raw)
         return ColumnShape(raw, lambda value: {name: _changed(change, each) for name, each in value.items()})
 
     def after(self, earlier: Change) -> ColumnShape:
-        """Return the shape of values that ``earlier`` changes first."""
+        """Return the shape of values that ``earlier`` converts first."""
         change = self.change
         return ColumnShape(self.raw, earlier if change is None else lambda value: change(earlier(value)))
 
@@ -78,9 +78,9 @@ def _changed(change: Change, value: Any) -> Any:
 
 
 class FieldCounter:
-    """Counts the fields of a schema, and refuses one with too many, or one that contains itself.
+    """Counts the fields of a schema, and refuses schemas with too many fields or with recursion.
 
-    Types may be used by name again and again, so a short schema can have more fields than any memory.
+    Schemas can reference named types repeatedly, so a short schema can expand to more fields than fit in memory.
     """
 
     def __init__(self, schema_id: int) -> None:
@@ -89,14 +89,14 @@ class FieldCounter:
         self._inside: set[object] = set()
 
     def count(self) -> None:
-        """Count one field; raises ``RegisteredSchemaError`` for one too many."""
+        """Count one field. Raises ``RegisteredSchemaError`` if the limit is exceeded."""
         self._count += 1
         if self._count > MOST_FIELDS:
             raise RegisteredSchemaError(schema_id=self._id, reason=f"it has more than {MOST_FIELDS:,} fields")
 
     @contextmanager
     def inside(self, key: object, name: str) -> Iterator[None]:
-        """Look at the fields of the type ``key``; raises ``RegisteredSchemaError`` if that is in progress already."""
+        """Enter the fields of the type ``key``. Raises ``RegisteredSchemaError`` if it is already entered."""
         if key in self._inside:
             raise RegisteredSchemaError(schema_id=self._id, reason=f"{name} contains itself: a column cannot")
         self._inside.add(key)
@@ -107,7 +107,7 @@ class FieldCounter:
 
 
 def _in_microseconds(given: pa.DataType) -> pa.DataType:
-    """Return a type with microseconds for all other units of time: those are what Spark has."""
+    """Return a type with all time units replaced by microseconds, the unit that Spark supports."""
     if pa.types.is_struct(given):
         return pa.struct([pa.field(each.name, _in_microseconds(each.type)) for each in given])
     if pa.types.is_list(given):

@@ -1,6 +1,6 @@
-"""Avro: values of a writer's schema, read as a reader's schema, as Arrow arrays.
+"""Avro: decodes values from a writer's schema to a reader's schema, as Arrow arrays.
 
-Owns the Arrow type of an Avro schema. ``fastavro`` reads the bytes and resolves the two schemas by Avro's rules.
+Owns the Arrow type of an Avro schema. ``fastavro`` reads the bytes and resolves the schemas by Avro's rules.
 
 ===================================  ==============================================================================
 Avro                                 Arrow
@@ -71,14 +71,14 @@ _PYTHON: Final = {
     list: ("array",),
     dict: ("map",),
 }
-"""By the Python type of a value: the branches of a union that it can be of. Values of types with names bring them."""
+"""Maps Python types to the union branches that their values may belong to. Values of named types include their name."""
 
 
 class AvroReader:
-    """Reads values as those of one schema, the reader's; see the table of the module for their Arrow type.
+    """Reads values with one reader's schema. See the table in the module docstring for the Arrow types.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not one of Avro, that contains itself, or that has too many
-    fields, and what ``source`` raises.
+    Raises ``RegisteredSchemaError`` for a schema that is not Avro, is recursive, or has too many fields, and the errors
+    of ``source``.
     """
 
     def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
@@ -93,9 +93,9 @@ class AvroReader:
         return self._shape.type
 
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that makes a value of the bytes after the header, written with the schema ``writer``.
+        """Return the function that decodes the bytes after the header, written with the schema ``writer``.
 
-        It raises an ``Exception`` of any kind for bytes that are not such a value.
+        It may raise any ``Exception`` for invalid bytes.
         """
         written, named = self._parsed(writer)
         check_arrays(writer.id, written, named)
@@ -114,7 +114,7 @@ class AvroReader:
         return decoded
 
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array; raises ``pa.ArrowException`` for one that its type cannot hold."""
+        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
         return self._shape.array(values)
 
     def _parsed(self, schema: RegisteredSchema) -> tuple[Any, dict[str, Any]]:
@@ -129,7 +129,7 @@ class AvroReader:
 
 
 def _bare(schema: Any) -> Any:
-    """Return a schema whose only logical types are decimals: numbers become times in whole columns."""
+    """Return a schema without logical types other than decimals. Times are converted later, per column."""
     if isinstance(schema, list):
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):
@@ -146,7 +146,7 @@ _NOTE: Final = "kafka_msgs.logical"
 
 
 class _Shapes:
-    """Makes the shape of each part of a schema."""
+    """Builds the shape of each part of a schema."""
 
     def __init__(self, schema_id: int, named: dict[str, Any]) -> None:
         self._named = named
@@ -192,12 +192,12 @@ class _Shapes:
 
 
 def _without_name(value: Any) -> Any:
-    """Return a value of a record, an enum or a fixed; where it is of a union it comes in a pair with its name."""
+    """Return the value of a record, enum or fixed. In a union, it is paired with its type name."""
     return value[1] if isinstance(value, tuple) else value
 
 
 def _branch(schema: Any) -> str:
-    """Return the name by which a branch of a union is known: that of its type, or of its kind."""
+    """Return the name of a union branch: the name of its type, or of its kind."""
     if isinstance(schema, str):
         return schema
     return str(schema["name"] if "name" in schema else schema["type"])
@@ -209,7 +209,7 @@ def _decimal(schema: Any) -> pa.DataType:
 
 
 def check_arrays(schema_id: int, schema: Any, named: Mapping[str, Any]) -> None:
-    """Raise ``RegisteredSchemaError`` for an array of items without bytes: a few bytes could announce any number."""
+    """Raise ``RegisteredSchemaError`` for an array of zero-byte items, whose count a few bytes could inflate."""
     known = {"null": True}
 
     def empty(part: Any) -> bool:

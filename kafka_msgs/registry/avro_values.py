@@ -1,4 +1,4 @@
-"""Single values in Avro, with ``fastavro``: it encodes them, and resolves the writer's schema to the reader's."""
+"""Single values in Avro. ``fastavro`` encodes them, and resolves the writer's schema to the reader's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""JSON Schema: values in JSON as Arrow arrays.
+"""JSON Schema: JSON values as Arrow arrays.
 
-Owns the Arrow type of a JSON Schema. A value keeps what its type has a place for; the other constraints of a schema,
-such as patterns and ranges, are not checked, as Confluent's own deserializer does not unless it is asked to.
+Owns the Arrow type of a JSON Schema. Values keep only the content that their type has fields for. Other constraints of
+a schema, such as patterns and ranges, are not checked. This is also the default of Confluent's deserializer.
 
 ====================================  =============================================================
 JSON Schema                           Arrow
@@ -43,14 +43,14 @@ _PLAIN: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "string": pa.stri
 
 
 def _of(type_: type, value: Any) -> Any:
-    """Return a value that has the type; Arrow takes a list of pairs for an object too."""
+    """Check and return a value of a type, because Arrow would also accept a list of pairs as an object."""
     if not isinstance(value, type_):
         raise TypeError(f"{shown(value)} is not of the type {type_.__name__}")
     return value
 
 
 def _number(value: Any) -> float:
-    """Return a number as Arrow holds it; a boolean is none, though Arrow takes it for one."""
+    """Return a number as a float, and refuse booleans, which Arrow would accept."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{shown(value)} is not a number")
     return float(value)
@@ -61,10 +61,10 @@ _TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, 
 
 
 class JsonReader:
-    """Reads values as those of one schema, the reader's; see the table of the module for their Arrow type.
+    """Reads values with one reader's schema. See the table in the module docstring for the Arrow types.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not one of JSON Schema, that contains itself, or that has too
-    many fields, and what ``source`` raises.
+    Raises ``RegisteredSchemaError`` for a schema that is not JSON Schema, is recursive, or has too many fields, and the
+    errors of ``source``.
     """
 
     def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
@@ -76,9 +76,9 @@ class JsonReader:
         return self._shape.type
 
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that makes a value of the bytes after the header; the schema ``writer`` plays no part.
+        """Return the function that decodes the bytes after the header. The schema ``writer`` is ignored.
 
-        It raises an ``Exception`` of any kind for bytes that are not such a value.
+        It may raise any ``Exception`` for invalid bytes.
         """
         change = self._shape.change
 
@@ -89,7 +89,7 @@ class JsonReader:
         return decoded
 
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array; raises ``pa.ArrowException`` for one that its type cannot hold."""
+        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
         return self._shape.array(values)
 
 
@@ -108,14 +108,14 @@ def _shape(schema: RegisteredSchema, source: SchemaResolver) -> ColumnShape:
 
 
 def _document(text: str) -> tuple[Resource[Any], list[str]]:
-    """Return a schema without its address, and the address: a registry's references go by names of their own."""
+    """Return a schema without its address, and the address, because registry references use separate names."""
     content = json.loads(text)
     addresses = [content.pop(name) for name in ("$id", "id") if isinstance(content, dict) and name in content]
     return DRAFT7.create_resource(content), addresses
 
 
 class _Shapes:
-    """Makes the shape of each part of a schema."""
+    """Builds the shape of each part of a schema."""
 
     def __init__(self, schema_id: int) -> None:
         self._fields = FieldCounter(schema_id)
@@ -154,7 +154,7 @@ class _Shapes:
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:
-    """Return the types that a schema allows beside null, as it says or as its values show."""
+    """Return the types other than null that a schema allows, declared or derived from its values."""
     if "type" in schema:
         named = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         return [each for each in named if each != "null"]

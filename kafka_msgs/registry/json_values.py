@@ -1,4 +1,4 @@
-"""Single values in JSON, as the serializers of a schema registry write them. The schema is not checked."""
+"""Single values in JSON, as schema registry serializers write them. The schema is not checked."""
 
 from __future__ import annotations
 

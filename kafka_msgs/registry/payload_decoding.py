@@ -1,7 +1,7 @@
-"""``decode_payloads``: payloads with the header of a schema registry to an Arrow array, with an error for each bad row.
+"""``decode_payloads``: decodes schema registry payloads to an Arrow array, with an error for each bad row.
 
-Owns the header: a zero, and the id of the schema in four bytes, big-endian, as Confluent's serializers write it. The
-formats read what follows.
+Owns the header: a zero byte, and the schema id in four big-endian bytes, as Confluent's serializers write it. The
+formats read the remaining bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Decode: TypeAlias = Callable[[bytes], object]
 
 
 class _Format(Protocol):
-    """What reads the values of one format as those of one schema."""
+    """A reader for the values of one format with one schema."""
 
     @property
     def type(self) -> pa.DataType: ...
@@ -50,22 +50,22 @@ def decode_payloads(
     message: str | None = None,
     on_error: OnBadRow = "null",
 ) -> DecodedColumn:
-    """Decode payloads of a schema registry to an array of the type that ``target`` describes.
+    """Decode schema registry payloads to an array of the type that ``target`` describes.
 
-    Each row names the schema that it was written with. ``schemas`` gives that one, and it is resolved to ``target`` by
-    the rules of the format. For Protobuf ``message`` is the full name of a message of ``target``; without it the first.
-    Null stays null. A bad row becomes null and has an entry in ``errors``, whose offset is null; so does a row whose
-    schema the registry does not have. With ``on_error="raise"`` a ``PayloadError`` is raised.
+    Each row contains the id of its writer's schema. ``schemas`` resolves the id, and the rules of the format resolve
+    that schema to ``target``. For Protobuf, ``message`` is the full name of a message in ``target``, by default the
+    first one. Null stays null. A bad row becomes null and has an entry with a null offset in ``errors``; so does a row
+    with an unknown schema. With ``on_error="raise"``, a bad row raises ``PayloadError``.
 
-    An array gives arrays; a chunked array gives chunked ones. Raises ``RegisteredSchemaError`` if ``target`` cannot
-    become a column, ``RegistryError`` if the registry does not answer, and ``ColumnTypeError``, ``ColumnSizeError`` and
-    ``OptionError`` as ``decode_column``.
+    Arrays return arrays, and chunked arrays return chunked arrays. Raises ``RegisteredSchemaError`` if ``target``
+    cannot become a column, ``RegistryError`` if the registry does not respond, and ``ColumnTypeError``,
+    ``ColumnSizeError`` and ``OptionError`` like ``decode_column``.
     """
     return PayloadReader(target, schemas, message=message).decode(column, on_error=on_error)
 
 
 class PayloadReader:
-    """What ``decode_payloads`` does, for column after column: schemas are asked for and prepared once."""
+    """Decodes several columns like ``decode_payloads``. Each schema is requested and prepared only once."""
 
     def __init__(self, target: RegisteredSchema, schemas: SchemaResolver, *, message: str | None = None) -> None:
         """See ``decode_payloads``."""
@@ -109,12 +109,12 @@ class PayloadReader:
         return DecodedColumn(made, pa.array(errors, ERROR_TYPE))
 
     def _row(self, value: object, row: int, reasons: dict[int, str]) -> pa.Array:
-        """Return one value as an array: null, with a reason, if the type cannot hold it."""
+        """Return one value as an array, or null and a reason if the value does not fit the type."""
         made = _tried(self._format.array, [value], row, reasons)
         return pa.nulls(1, self.type) if made is None else made
 
     def _value(self, payload: bytes, unreadable: dict[int, str]) -> object:
-        """Return the value of a payload. ``unreadable`` has the schemas of the column that cannot be used, and why."""
+        """Return the value of a payload. ``unreadable`` maps the unusable schemas of the column to reasons."""
         number = _schema_id(payload)
         if number is None:
             raise ValueError(f"it does not start with the header of a schema registry: {payload[:_HEADER].hex()}")
@@ -147,14 +147,14 @@ def _format(target: RegisteredSchema, schemas: SchemaResolver, message: str | No
 
 
 def _schema_id(payload: bytes) -> int | None:
-    """Return the id in the header of a payload; None if it has no header."""
+    """Return the id in the header of a payload, or None if it has no header."""
     return int.from_bytes(payload[1:_HEADER]) if len(payload) >= _HEADER and payload[0] == 0 else None
 
 
 def _tried(work: Callable[[Any], Any], given: Any, number: int, reasons: dict[int, str]) -> Any:
-    """Return what comes of ``given``, or None after noting the reason, by its ``number``, why nothing does.
+    """Return the result of ``work`` for ``given``, or record the failure in ``reasons`` by ``number`` and return None.
 
-    The libraries of the formats raise exceptions of many kinds for bytes that are not theirs.
+    The libraries of the formats raise many kinds of exceptions for invalid bytes.
     """
     try:
         return work(given)

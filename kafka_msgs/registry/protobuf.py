@@ -1,25 +1,25 @@
 """Protobuf: messages as Arrow arrays.
 
-Owns the Arrow type of a message, the way from the text of a schema to its types, and the place of a message in its
-file. ``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
+Owns the Arrow type of a message, the compilation of schema texts to types, and the indexes of messages in their file.
+``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
 
 ===================================  ==============================================================================
 Protobuf                             Arrow
 ===================================  ==============================================================================
-int32, int64 and their kin           int32, int64
+int32, int64 and their variants      int32, int64
 uint32, fixed32                      int64
 uint64, fixed64                      decimal128(20, 0)
 float, double, bool, string, bytes   float, double, bool, string, binary
-enum                                 int32, its number: one without a name is kept too
+enum                                 int32, its number, even if it has no name
 repeated, map                        list, map
 message                              struct
-Timestamp                            timestamp in microseconds, with UTC; nanoseconds are cut off
+Timestamp                            timestamp in microseconds, with UTC; nanoseconds are truncated
 Duration                             duration in microseconds, likewise
 the wrappers, such as StringValue    their value
 ===================================  ==============================================================================
 
-A field that can be absent is null then; another one has the default of its type. Fields that the reader's schema does
-not have are left out.
+An absent field is null if the schema tracks its presence, and otherwise has the default of its type. Fields that the
+reader's schema does not have are ignored.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ _COMPILE_S: Final = 60
 
 
 class ProtobufReader:
-    """Reads messages as those of one schema, the reader's: ``message``, or else the first message of its file.
+    """Reads messages with one reader's schema: ``message``, or else the first message of its file.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not one of Protobuf, that lacks the message, that contains
-    itself, or that has too many fields, and what ``source`` raises.
+    Raises ``RegisteredSchemaError`` for a schema that is not Protobuf, lacks the message, is recursive, or has too many
+    fields, and the errors of ``source``.
     """
 
     def __init__(self, schema: RegisteredSchema, source: SchemaResolver, message: str | None = None) -> None:
@@ -108,9 +108,9 @@ class ProtobufReader:
         return self._shape.type
 
     def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that makes a value of the bytes after the header, written with the schema ``writer``.
+        """Return the function that decodes the bytes after the header, written with the schema ``writer``.
 
-        It raises an ``Exception`` of any kind for bytes that are not such a message.
+        It may raise any ``Exception`` for invalid bytes.
         """
         names = self._names if writer.id == self._id else compile_schema(writer, self._source)[1]
         change = self._shape.change
@@ -125,12 +125,12 @@ class ProtobufReader:
         return decoded
 
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array; raises ``pa.ArrowException`` for one that its type cannot hold."""
+        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
         return self._shape.array(values)
 
 
 class _Shapes:
-    """Makes the shape of each part of a message."""
+    """Builds the shape of each part of a message."""
 
     def __init__(self, schema_id: int) -> None:
         self._fields = FieldCounter(schema_id)
@@ -160,7 +160,7 @@ class _Shapes:
 
 
 def _content(names: Sequence[str], absent: frozenset[str], message: Any) -> dict[str, Any]:
-    """Return the fields of a message; None for those of ``absent`` that it does not have."""
+    """Return the fields of a message, with None for each absent field that is listed in ``absent``."""
     return {name: None if name in absent and not message.HasField(name) else getattr(message, name) for name in names}
 
 
@@ -170,10 +170,10 @@ def _microseconds(value: Any) -> int:
 
 
 def read_message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the place of a message in its file, by numbers from outside in, and where the message begins.
+    """Return the indexes of a message in its file, from the outermost in, and the start position of its bytes.
 
-    The numbers are zigzag varints after their count. No number at all stands for the first message. The messages that
-    stand for the entries of maps have no number.
+    The indexes are zigzag varints after their count. A count of zero means the first message. The implicit messages of
+    map entries have no index.
     """
     count, at = _number(payload, 0)
     if not 0 <= count <= len(payload):
@@ -191,7 +191,7 @@ def _number(payload: bytes, at: int) -> tuple[int, int]:
 
 
 class _Names:
-    """The names of the messages in a file, by their places."""
+    """The names of the messages in a file, by their indexes."""
 
     def __init__(self, package: str, messages: Sequence[DescriptorProto]) -> None:
         self._package = package
@@ -202,7 +202,7 @@ class _Names:
         return self.at((0,)) if self._messages else ""
 
     def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the full name of each message, and its place."""
+        """Yield the full name of each message, and its indexes."""
         waiting: list[tuple[tuple[int, ...], DescriptorProto]]
         waiting = [((index,), each) for index, each in enumerate(self._messages)]
         while waiting:
@@ -212,7 +212,7 @@ class _Names:
             waiting += [((*place, index), each) for index, each in enumerate(nested)]
 
     def at(self, place: tuple[int, ...]) -> str:
-        """Return the full name of the message at a place; raises ``ValueError`` if there is none."""
+        """Return the full name of the message with these indexes. Raises ``ValueError`` if it does not exist."""
         names, messages = [self._package] if self._package else [], self._messages
         for index in place:
             if not 0 <= index < len(messages):
@@ -223,7 +223,7 @@ class _Names:
 
 
 def compile_schema(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
-    """Return the types of a schema and of those that it needs, and the names of its own messages."""
+    """Return the types of a schema and its dependencies, and the names of the messages in the schema itself."""
     files = tuple((name, other.text) for name, other in resolve_references(schema, source))
     found = FileDescriptorSet.FromString(_protoc(schema.id, schema.text, files))
     pool = DescriptorPool()
@@ -235,7 +235,7 @@ def compile_schema(schema: RegisteredSchema, source: SchemaResolver) -> tuple[De
 
 @lru_cache(maxsize=256)
 def _protoc(schema_id: int, text: str, files: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the descriptors of a file and of all that it imports, from ``files`` and of Protobuf's own."""
+    """Return the descriptors of a file and of all its imports, from ``files`` and from Protobuf itself."""
     with TemporaryDirectory(prefix="kafka-msgs-") as directory:
         folder, made = Path(directory, "in"), Path(directory, "out")
         _write(schema_id, folder, (*files, (_FILE, text)))

@@ -1,4 +1,4 @@
-"""Single messages in Protobuf, with the place of each message in its schema in front."""
+"""Single messages in Protobuf, prefixed with the message indexes in their schema."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _message_class(pool: Any, schema: RegisteredSchema, name: str) -> Any:
 
 
 def _encode_place(place: tuple[int, ...]) -> bytes:
-    """Return numbers as zigzag varints after their count. The first message of a file has the short form, one zero."""
+    """Return indexes as zigzag varints after their count. The first message of a file is encoded as a single zero."""
     if place == (0,):
         return b"\0"
     return b"".join(write_uvarint(number << 1) for number in (len(place), *place))

@@ -1,6 +1,6 @@
-"""The REST interface of a schema registry, as a source of schemas.
+"""The REST API of a schema registry, as a source of schemas.
 
-Owns the requests and their errors. A schema with an id never changes, so each is asked for once.
+Owns the requests and their errors. A schema with an id never changes, so it is requested only once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MOST = 64 << 20
 
 @define(eq=False, slots=False)
 class SchemaRegistryClient:
-    """A schema registry that is asked over HTTP.
+    """An HTTP client of a schema registry.
 
     ``url`` is its address, such as ``http://registry:8081``. ``user`` and ``password`` are for basic authentication,
-    ``token`` is for a bearer. ``timeout_ms`` bounds each wait for the network. Raises ``OptionError`` for an address
-    that is not one of HTTP.
+    ``token`` is for bearer authentication. ``timeout_ms`` limits each network wait. Raises ``OptionError`` for an
+    address that is not an HTTP URL.
     """
 
     url: str
@@ -58,7 +58,7 @@ class SchemaRegistryClient:
         return schema_of_json(self._asked(path, f"version {version} of subject {subject!r}"), self.url)
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """Return the last version of a subject; raises ``UnknownSchemaError`` and ``RegistryError``."""
+        """Return the latest version of a subject; raises ``UnknownSchemaError`` and ``RegistryError``."""
         path = f"subjects/{quote(subject, safe='')}/versions/latest"
         return schema_of_json(self._asked(path, f"subject {subject!r}"), self.url)
 

@@ -1,7 +1,7 @@
-"""Registered schemas, and where they come from: the interface of a registry, a list in a file, or the registry's topic.
+"""Registered schemas and their sources: a registry's REST API, a list in a file, or the registry's topic.
 
-Owns the form of a registered schema. A registry's REST interface, its list of all schemas (``GET /schemas``) and the
-values of its topic ``_schemas`` describe a schema by the same object of JSON, so one function reads all three.
+Owns the representation of a registered schema. A registry's REST API, its list of all schemas (``GET /schemas``) and
+the values of its topic ``_schemas`` describe a schema with the same JSON object, so one function reads all three.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _KINDS: Final = get_args(SchemaKind)
 _VERSION: Final = "SCHEMA"
 _SUBJECT_DELETED: Final = "DELETE_SUBJECT"
 _Key = tuple[str | None, str, int]
-"""Of a record of the topic: its kind, subject and version; other kinds than these two have configuration."""
+"""The kind, subject and version in a record of the topic. Other kinds of records contain configuration."""
 
 
 @frozen
 class Reference:
-    """A schema that another one uses: ``name`` as it is used there, and ``subject`` and ``version`` of what it is.
+    """A reference from one schema to another: its ``name`` there, and the ``subject`` and ``version`` of the target.
 
-    The name is that of a type in Avro, of a file in Protobuf, and an address in JSON Schema.
+    The name is a type name in Avro, a file name in Protobuf, and an address in JSON Schema.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Reference:
 
 @frozen
 class RegisteredSchema:
-    """A schema as a registry has it.
+    """A schema in a registry.
 
-    ``id`` is the number in front of the payloads. ``text`` is the schema in its own notation. ``subject`` and
-    ``version`` are None where the registry was asked by id only.
+    ``id`` is the number in the payload header. ``text`` is the schema in its own notation. ``subject`` and ``version``
+    are None if the schema was requested by id.
     """
 
     id: int
@@ -64,30 +64,30 @@ class RegisteredSchema:
 
 
 class SchemaResolver(Protocol):
-    """What gives schemas. It must be possible to pickle it: tasks of Spark ask it too.
+    """A source of schemas. It must be picklable, because Spark tasks also use it.
 
-    All methods raise ``UnknownSchemaError`` for what is not there, and ``RegistryError`` if it cannot be found out.
+    All methods raise ``UnknownSchemaError`` for an unknown schema, and ``RegistryError`` if the lookup fails.
     """
 
     def __hash__(self) -> int: ...
 
     def by_id(self, schema_id: int) -> RegisteredSchema:
-        """Return the schema with the id, also one of a deleted version."""
+        """Return the schema with the id, even if its version is deleted."""
         ...
 
     def version(self, subject: str, version: int) -> RegisteredSchema:
-        """Return one version of a subject, also a deleted one: others may refer to it."""
+        """Return one version of a subject, even if it is deleted, because other schemas may reference it."""
         ...
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """Return the last version of a subject that is not deleted."""
+        """Return the latest version of a subject that is not deleted."""
         ...
 
 
 def schema_of_json(found: object, source: str, schema_id: int | None = None) -> RegisteredSchema:
-    """Return the schema that an object of JSON describes; ``schema_id`` is for an object that lacks it.
+    """Return the schema in a JSON object; ``schema_id`` is used if the object lacks the id.
 
-    Raises ``RegistryError`` for an object that describes no schema.
+    Raises ``RegistryError`` for an object that is not a schema.
     """
     try:
         if not isinstance(found, Mapping):
@@ -111,10 +111,10 @@ def _of_object(found: Mapping[str, Any], schema_id: int | None) -> RegisteredSch
 
 
 class StaticSchemas:
-    """A fixed list of schemas: from a file, from the log of the topic ``_schemas``, or given."""
+    """A fixed list of schemas: from a file, from the log of the topic ``_schemas``, or passed directly."""
 
     def __init__(self, schemas: Iterable[RegisteredSchema], *, deleted: Iterable[tuple[str, int]] = (), source: str):
-        """``deleted`` names versions (subject, version) that are not the latest ones; ``source`` is for errors."""
+        """Store the schemas. ``latest`` skips the (subject, version) pairs in ``deleted``; ``source`` is for errors."""
         self.source = source
         self._ids: dict[int, RegisteredSchema] = {}
         self._versions: dict[tuple[str, int], RegisteredSchema] = {}
@@ -132,14 +132,14 @@ class StaticSchemas:
         return f"Schemas({len(self._ids)} of {self.source})"
 
     def __iter__(self) -> Iterator[RegisteredSchema]:
-        """Yield the versions of all subjects, in the order in which they came."""
+        """Yield the versions of all subjects, in input order."""
         return iter(self._versions.values())
 
     @classmethod
     def from_file(cls, path: str | Path) -> StaticSchemas:
-        """Read a list of schemas in JSON: what a registry answers to ``GET /schemas``.
+        """Read a JSON list of schemas, such as a registry's response to ``GET /schemas``.
 
-        Raises ``OSError``, and ``RegistryError`` for another content.
+        Raises ``OSError``, and ``RegistryError`` for any other content.
         """
         source = str(path)
         try:
@@ -153,9 +153,9 @@ class StaticSchemas:
 
     @classmethod
     def from_log(cls, path: str | Path) -> StaticSchemas:
-        """Read the topic of a registry: ``path`` is the directory of its one partition, ``.../_schemas-0``.
+        """Read the topic of a registry: ``path`` is the directory of its single partition, ``.../_schemas-0``.
 
-        As in a registry the last record of a key counts, and a null takes its version away. Raises ``OSError``,
+        As in a registry, the last record of a key wins, and a null removes its version. Raises ``OSError``,
         ``LogFileError``, and ``RegistryError`` for a record that a registry did not write.
         """
         last: dict[_Key, tuple[int, Any]] = {}
@@ -182,7 +182,7 @@ class StaticSchemas:
         return self._found(self._versions.get((subject, version)), f"version {version} of subject {subject!r}")
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """Return the last version of a subject that is not deleted; raises ``UnknownSchemaError``."""
+        """Return the latest version of a subject that is not deleted; raises ``UnknownSchemaError``."""
         return self._found(self._versions.get((subject, self._latest.get(subject, 0))), f"subject {subject!r}")
 
     def _found(self, schema: RegisteredSchema | None, what: str) -> RegisteredSchema:
@@ -196,7 +196,7 @@ def _deleted(found: Mapping[str, Any]) -> bool:
 
 
 def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
-    """Return what a record of the topic is about, and its value; raises ``RegistryError``."""
+    """Return the parsed key of a record of the topic, and its value. Raises ``RegistryError``."""
     try:
         name = {} if key is None else json.loads(bytes(key))
         kind, body = name.get("keytype"), None if value is None else json.loads(bytes(value))
@@ -208,9 +208,9 @@ def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
 
 
 def resolve_references(schema: RegisteredSchema, source: SchemaResolver) -> list[tuple[str, RegisteredSchema]]:
-    """Return all schemas that a schema needs, with their names, each after those that it needs itself.
+    """Return all direct and indirect references of a schema with their names, each after its own references.
 
-    Raises what ``source`` raises.
+    Raises the errors of ``source``.
     """
     entered: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}
     done: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}

@@ -1,9 +1,9 @@
-"""Single keys and values in the format of a schema registry, both ways, as plain callables.
+"""Serializers and deserializers for single keys and values in the schema registry format, as callables.
 
     producer = Producer(servers, value_serializer=PayloadSerializer(schema, registry))
     consumer = Consumer(servers, value_deserializer=PayloadDeserializer(registry))
 
-A payload is a zero, the id of its schema in four bytes, and the value in the format of the schema, as Confluent's
+A payload is a zero byte, the schema id in four bytes, and the value in the format of the schema, as Confluent's
 serializers write it.
 """
 
@@ -25,7 +25,7 @@ Decode: TypeAlias = Callable[[bytes], Any]
 
 
 class _Format(Protocol):
-    """A module with the values of one format."""
+    """A module that encodes and decodes values of one format."""
 
     def encoder(self, schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
         """Return the function that encodes values."""
@@ -47,13 +47,13 @@ class PayloadSerializer:
     """Encodes values with one registered schema. None becomes None, which is a tombstone.
 
     ==========  ==========================================================================================
-    AVRO        dicts, and other values as ``fastavro`` takes them
+    AVRO        dicts, and other values that ``fastavro`` accepts
     PROTOBUF    messages of a generated class, or dicts in Protobuf's JSON form. ``message`` is the full name
                 of a message for dicts; without it, it is the first one of the schema
-    JSON        everything that ``json_schema.dumps`` takes. The constraints of the schema are not checked
+    JSON        all values that ``json_schema.dumps`` accepts. Schema constraints are not checked
     ==========  ==========================================================================================
 
-    Raises ``RegisteredSchemaError`` for a schema that is not one, and what ``schemas`` raises. A call raises
+    Raises ``RegisteredSchemaError`` for an invalid schema, and the errors of ``schemas``. A call raises
     ``PayloadError`` for a value that the schema does not allow.
     """
 
@@ -76,12 +76,12 @@ class PayloadSerializer:
 
 
 class PayloadDeserializer:
-    """Decodes payloads of a schema registry. None stays None.
+    """Decodes schema registry payloads. None stays None.
 
-    Avro gives dicts, Protobuf gives messages, JSON gives the values of ``json_schema.loads``. ``schema`` is the
-    reader's: Avro values are resolved to it, and Protobuf messages have its fields; without it the writer's schema
-    counts. Each schema is fetched and prepared once. A call raises ``PayloadError`` for bytes that are not such a
-    payload, and what ``schemas`` raises.
+    Avro returns dicts, Protobuf returns messages, and JSON returns the values of ``json_schema.loads``. ``schema`` is
+    the reader's schema: Avro values are resolved to it, and Protobuf messages have its fields. Without it, the writer's
+    schema is used. Each schema is fetched and prepared once. A call raises ``PayloadError`` for invalid payloads, and
+    the errors of ``schemas``.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Reports: what was found, small enough to read, as values and as files.
+"""Reports: results in readable size, as values and as files.
 
-``model`` describes what a report consists of, and ``sections`` makes parts of it from rows. ``writer`` writes it: as a
-page, as JSON and as metrics. Figures are computed elsewhere; whatever engine does it, the report is the same.
+``model`` defines the structure of a report, and ``sections`` builds its parts from rows. ``writer`` writes a report as
+an HTML page, as JSON and as metrics. Other packages compute the statistics; reports are the same for all engines.
 """
 
 from kafka_msgs.report.model import (

@@ -1,6 +1,6 @@
-"""The values of tables as text, each by the kind of its column.
+"""Table values as text, formatted by the kind of their column.
 
-Owns how numbers, times and sizes are written. The page and the terminal show the same text.
+Owns the format of numbers, times and sizes. The page and the terminal show the same text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["cell", "kind_of", "kinds_of", "sort_key"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES_SOMETHING: Final = re.compile(r"(Port|Id|Key|code|version|[Ee]poch|[Pp]artition|connection|broker|leader)$")
-"""Columns whose numbers are names of something, which are not grouped by thousands."""
+"""Columns whose numbers are identifiers, which have no thousands separators."""
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP: Final = 1024
 _MILLIS: Final = 1000
@@ -24,7 +24,7 @@ _TIMES: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def kinds_of(table: Table) -> tuple[Kind, ...]:
-    """Return the kinds of all columns of a table, in their order."""
+    """Return the kinds of all columns of a table, in order."""
     values = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
     return tuple(
         table.kinds.get(column) or kind_of(column, each) for column, each in zip(table.columns, values, strict=True)
@@ -32,7 +32,7 @@ def kinds_of(table: Table) -> tuple[Kind, ...]:
 
 
 def kind_of(column: str, values: Iterable[Any]) -> Kind:
-    """Return the kind of a column that says nothing of it, by its name and its first value."""
+    """Return the kind of a column without an explicit kind, derived from its name and its first value."""
     first = next((value for value in values if value is not None), None)
     if isinstance(first, bool):
         return "flag"
@@ -42,7 +42,7 @@ def kind_of(column: str, values: Iterable[Any]) -> Kind:
 
 
 def cell(value: Any, kind: Kind = "text") -> str:
-    """Return a value as a report shows it: nothing for None."""
+    """Return the text of a value in a report, empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -53,7 +53,7 @@ def cell(value: Any, kind: Kind = "text") -> str:
 
 
 def sort_key(value: Any, kind: Kind) -> str | None:
-    """Return the number that a cell is sorted by, where its text does not sort as the value does."""
+    """Return the sort key of a cell, or None if its text sorts like the value."""
     if kind == "text" or not isinstance(value, int | float):
         return None
     return repr(value + 0).replace("inf", "Infinity")
@@ -78,7 +78,7 @@ def _size(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    """Return a length of time in the two largest units that it has."""
+    """Return a duration in its two largest units."""
     sign, rest = "-" * (value < 0), abs(value)
     if 0 < rest < 1:
         return f"{value * _MILLIS:.4g} ms"

@@ -1,4 +1,4 @@
-"""The facts that every report shows: when it was made, the zone of its times, and the version."""
+"""The facts in every report: its creation time, its time zone, and the version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["facts_of_now"]
 
 
 def facts_of_now() -> dict[str, str]:
-    """Return the facts of a report that is made now."""
+    """Return the facts of a report created now."""
     return {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "times": "UTC",

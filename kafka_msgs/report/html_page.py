@@ -1,7 +1,7 @@
-"""A report as one HTML page that needs no other file.
+"""A report as a single self-contained HTML page.
 
-Owns what the template is given. The template, its style and its script are in ``templates``. All text is escaped by
-Jinja2, and the policy of the page lets no other script run and nothing be fetched.
+Owns the input of the template. The template, its style and its script are in ``templates``. Jinja2 escapes all text,
+and the content security policy of the page blocks other scripts and all requests.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kafka_msgs.report.templates import environment
 __all__ = ["render_page"]
 
 _LONGEST: Final = 60
-"""How many characters a cell shows in one line."""
+"""The maximum number of characters of a cell in one line."""
 _RIGHT: Final[frozenset[Kind]] = frozenset({"number", "name", "seconds", "bytes"})
 _ROUNDED: Final[frozenset[Kind]] = frozenset({"seconds", "bytes"})
 
 
 @frozen
 class _Cell:
-    """A cell: its text, its class, what it is sorted by, and the exact value where the text is rounded."""
+    """A cell: its text, its CSS class, its sort key, and the exact value if the text is rounded."""
 
     text: str
     style: str
@@ -38,7 +38,7 @@ class _Cell:
 
 @frozen
 class _Column:
-    """A column: its name, its kind, and the class of its head, which stands on the side of the values."""
+    """A column: its name, its kind, and the CSS class of its header, which is aligned like the values."""
 
     name: str
     kind: Kind
@@ -47,7 +47,7 @@ class _Column:
 
 @frozen
 class _Part:
-    """A section, as the template shows it: a table, or the markup of a plot."""
+    """A section for the template: a table, or the markup of a plot."""
 
     title: str
     note: str
@@ -57,7 +57,7 @@ class _Part:
 
 
 def render_page(report: Report, metrics: str) -> str:
-    """Return the page; ``metrics`` are those of the report as text. Raises ``MissingExtraError`` without Jinja2."""
+    """Return the page; ``metrics`` is the text of the report's metrics. Raises ``MissingExtraError`` without Jinja2."""
     templates = environment()
     script, _, _ = templates.loader.get_source(templates, "report.js")  # type: ignore[union-attr]
     return templates.get_template("report.html.j2").render(

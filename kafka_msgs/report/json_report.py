@@ -1,6 +1,6 @@
-"""A report as JSON: everything that the page shows, as values.
+"""A report as JSON: the full content of the page, as values.
 
-Owns the schema of the file, whose version changes when a reader of the old one would misread the new one.
+Owns the schema of the file. Its version changes if readers of the old version would misread the new one.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _PLAIN: Final = (str, int, bool, type(None))
 
 
 def to_json(report: Report) -> str:
-    """Return a report as JSON in one line, in ASCII, so that text which is not Unicode is in it too.
+    """Return a report as one line of ASCII JSON, which can also represent text that is not valid Unicode.
 
-    To indent it would take Python twenty times as long, and a report has up to 10,000 offsets.
+    Without indentation, Python is 20× faster, and a report has up to 10,000 offsets.
     """
     return json.dumps(to_dict(report), allow_nan=False) + "\n"
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """Return a report as what JSON has: mappings, lists, text and numbers."""
+    """Return a report as JSON-compatible values: mappings, lists, text and numbers."""
     return {
         "schema": "kafka-msgs-report",
         "version": VERSION,
@@ -64,7 +64,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """Return a value as JSON has it. A number that JSON lacks is a text, and so is what is not data."""
+    """Return a JSON-compatible value. Numbers that JSON does not support become text, and so do other objects."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, float):

@@ -1,6 +1,6 @@
-"""What a report consists of: tables, plots, facts and metrics, as plain data.
+"""The structure of a report: tables, plots, facts and metrics, as plain data.
 
-How it looks is left to ``html_page`` and ``plots``, and which figures there are to those who compute them.
+``html_page`` and ``plots`` render it. The callers compute the values.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = [
 _HOUR_MS: Final = 3_600_000
 
 Kind: TypeAlias = Literal["text", "number", "name", "flag", "time", "seconds", "bytes"]
-"""What the values of a column are.
+"""The kind of values in a column.
 
-``number`` counts or measures something, ``name`` is a number that stands for something, such as a partition. ``time``
-is in milliseconds since the epoch, ``seconds`` is a length of time, ``bytes`` a size.
+``number`` is a count or a measurement, ``name`` is a number that identifies something, such as a partition. ``time`` is
+in milliseconds since the epoch, ``seconds`` is a duration, ``bytes`` a size.
 """
 
 
 @frozen
 class Table:
-    """Rows under the names of their columns; ``note`` is what the reader has to know.
+    """Rows with column names; ``note`` is a remark for the reader.
 
-    ``total`` is how many rows there are, where ``rows`` are not all of them. ``kinds`` has those of the columns, by
-    name. Without one, the values and the name of a column decide.
+    ``total`` is the total number of rows, if ``rows`` is only a subset. ``kinds`` maps column names to kinds. Other
+    kinds are derived from the values and the name of the column.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Table:
 
     @property
     def note_text(self) -> str:
-        """How many rows are shown of how many, where these are not all, and the note."""
+        """The number of displayed and total rows if these differ, and the note."""
         left = f"{len(self.rows):,} of {self.total:,} rows" if (self.total or 0) > len(self.rows) else ""
         return "; ".join(filter(None, (left, self.note)))
 
@@ -88,10 +88,10 @@ class LinePlot:
 
 
 def by_hour(title: str, file: str, unit: str, names: Sequence[str], counts: Mapping[int, Sequence[int]]) -> LinePlot:
-    """Return a line for each name. ``counts`` has one number for each name, by hour (milliseconds since the epoch).
+    """Return a line for each name. ``counts`` maps hours (milliseconds since the epoch) to one number for each name.
 
-    An hour that is not in ``counts`` has the number 0. Of several such hours the first and the last are drawn, so that
-    the number of points is bounded.
+    Hours that are not in ``counts`` have the number 0. Of consecutive such hours only the first and the last are drawn,
+    to limit the number of points.
     """
     hours = set(counts)
     earliest, latest = min(hours, default=0), max(hours, default=0)
@@ -108,7 +108,7 @@ Section: TypeAlias = Table | BarPlot | LinePlot
 
 @frozen
 class Sample:
-    """One value of a metric, and the labels that say of what."""
+    """One value of a metric, and its labels."""
 
     labels: Mapping[str, str]
     value: float
@@ -116,7 +116,7 @@ class Sample:
 
 @frozen(kw_only=True)
 class Metric:
-    """A number that a monitoring system keeps: its ``name`` with the unit at the end, and its values by labels."""
+    """A metric for a monitoring system: its ``name`` with the unit as its suffix, and its values by labels."""
 
     name: str
     help: str
@@ -126,7 +126,7 @@ class Metric:
 
 @frozen
 class ReportPart:
-    """A part of a report: sections, and the metrics that say the same to a monitoring system."""
+    """A part of a report: sections, and the corresponding metrics for a monitoring system."""
 
     sections: tuple[Section, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -134,9 +134,9 @@ class ReportPart:
 
 @frozen
 class Report:
-    """A report: its title, its sections in order, and ``facts`` about the run, such as what was read and when.
+    """A report: its title, its sections in order, and ``facts`` about the run, such as its inputs and time.
 
-    ``metrics`` are the figures for a monitoring system. Sections that have nothing to show are left out.
+    ``metrics`` are the metrics for a monitoring system. Empty sections are omitted.
     """
 
     title: str
@@ -146,7 +146,7 @@ class Report:
 
 
 def report_of(title: str, parts: Iterable[Section | ReportPart]) -> Report:
-    """Return the report that parts and sections make, in their order."""
+    """Return the report with these parts and sections, in order."""
     whole = [each if isinstance(each, ReportPart) else ReportPart((each,)) for each in parts]
     return Report(
         title,

@@ -1,7 +1,7 @@
-"""The plots of a report as SVG: in the page, and as files of their own.
+"""The plots of a report as SVG, in the page and as separate files.
 
-Owns what is drawn where. The markup is in the template ``plot.svg.j2``. Bars have their values beside them, and whoever
-points at a bar or at a dot sees what it stands for.
+Owns the layout. The markup is in the template ``plot.svg.j2``. Bars have their values next to them, and bars and dots
+have tooltips.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ __all__ = ["render_svg"]
 _WIDTH: Final = 880
 _EDGE: Final = 10
 _GAP: Final = 7
-"""Between an axis or a bar and what is written beside it."""
+"""The distance between an axis or a bar and the text next to it."""
 _ROW: Final = 22
 _THICK: Final = 20
 _BETWEEN: Final = 9
-"""The height of a row, that of its bar, and the room between the rows of two labels."""
+"""The height of a row, the height of its bar, and the distance between the rows of two labels."""
 _LINES: Final = 280
-"""The height of lines over time."""
+"""The height of a line plot."""
 _BASE: Final = 4
-"""From the middle of a text down to the line that its letters stand on."""
+"""The distance from the middle of a text down to its baseline."""
 _TICK: Final = 17
 """The height of a line of text."""
 _DOTTED: Final = 60
-"""Up to how many points a line has a dot at each."""
+"""The maximum number of points for which a line has a dot at each point."""
 _COLOURS: Final = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c")
 _Series: TypeAlias = Mapping[str, Sequence[float | None]]
 
 
 def render_svg(plot: BarPlot | LinePlot, *, alone: bool = False) -> str:
-    """Return a plot as SVG, as part of a page or ``alone`` as a file. The same figures give the same text.
+    """Return a plot as SVG, as part of a page or ``alone`` as a file. Equal plots give equal text.
 
     Raises ``MissingExtraError`` without Jinja2.
     """
@@ -50,7 +50,7 @@ def render_svg(plot: BarPlot | LinePlot, *, alone: bool = False) -> str:
 
 
 def _at_one_time(plot: LinePlot) -> BarPlot:
-    """Return a bar for each series. Points at one time would cover each other."""
+    """Return a bar plot with a bar for each series, because points at the same time would overlap."""
     time = f"{time_text(plot.x[0])} UTC"
     values = [series[-1] for series in plot.series.values()]
     unit = f"{plot.unit}, {time}" if plot.unit else time
@@ -70,7 +70,7 @@ def _values(series: _Series) -> list[float]:
 
 
 def _bars(plot: BarPlot) -> Drawing:
-    """Draw horizontal bars, the first label on top, each with its value. A value of None takes no room."""
+    """Draw horizontal bars, the first label on top, each with its value. A value of None takes no space."""
     series = {name: values for name, values in _known(plot.series).items() if any(each is not None for each in values)}
     values = _values(series)
     scale = logarithmic(values) if plot.log else linear(values)
@@ -93,12 +93,12 @@ class _Across:
         self.right = right
 
     def at(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         return round(self.left + self.scale.share(value) * (self.right - self.left), 1)
 
 
 def _rows(drawing: Drawing, plot: BarPlot, names: Sequence[str], series: _Series, top: float, across: _Across) -> float:
-    """Draw the bars of all labels and return where they end."""
+    """Draw the bars of all labels and return their end position."""
     y = top
     for number, (label, name) in enumerate(zip(plot.labels, names, strict=True)):
         there = [(place, each, values[number]) for place, (each, values) in enumerate(series.items())]
@@ -123,7 +123,7 @@ def _bar(drawing: Drawing, across: _Across, y: float, value: float, label: str, 
 
 
 def _axis_below(drawing: Drawing, across: _Across, top: float, bottom: float, unit: str) -> None:
-    """Draw a grid with what its marks mean, the unit below them, and set the height of the drawing."""
+    """Draw a grid with labels on its marks and the unit below them, and set the height of the drawing."""
     lines = 1
     for mark in across.scale.marks:
         x = across.at(mark.value)
@@ -139,7 +139,7 @@ def _axis_below(drawing: Drawing, across: _Across, top: float, bottom: float, un
 
 
 def _legend(drawing: Drawing, series: _Series) -> float:
-    """Name the series, if there are several, and return where the legend ends."""
+    """Draw the legend if there are several series, and return its end position."""
     x, y = float(_EDGE), 0.0
     if len(series) < 2:
         return y
@@ -186,7 +186,7 @@ _Points: TypeAlias = "Sequence[tuple[float, float] | None]"
 
 
 def _pieces(points: _Points) -> Iterator[list[tuple[float, float]]]:
-    """Yield what lies between gaps, from two points on."""
+    """Yield the line segments between gaps, if they have two or more points."""
     piece: list[tuple[float, float]] = []
     for point in (*points, None):
         if point is not None:
@@ -198,7 +198,7 @@ def _pieces(points: _Points) -> Iterator[list[tuple[float, float]]]:
 
 
 def _dots(name: str, x: Sequence[int], values: Iterable[float | None], points: _Points, colour: str) -> Iterator[Dot]:
-    """Yield a dot for each point, or where there are many for those alone that stand between gaps."""
+    """Yield a dot for each point, or in lines with many points only for isolated points between gaps."""
     around = [None, *points, None]
     for number, (value, point) in enumerate(zip(values, points, strict=True)):
         alone = around[number] is None and around[number + 2] is None

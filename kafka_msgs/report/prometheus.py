@@ -1,6 +1,6 @@
-"""Metrics in the text format of Prometheus, as scrapers and the textfile collector of its node exporter read it.
+"""Metrics in the Prometheus text format, for scrapers and the node exporter's textfile collector.
 
-Owns the format, version 0.0.4, and what every report says of itself in it.
+Owns the format, version 0.0.4, and the metrics that every report has about itself.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NOT_IN_NAME: Final = re.compile("[^a-zA-Z0-9_]")
 
 
 def exposition(report: Report) -> str:
-    """Return the metrics of a report as text, after those that all reports have: its facts and its numbers of rows."""
+    """Return the metrics of a report as text, preceded by the metrics of all reports: facts and row counts."""
     return metrics_text((*_of_itself(report), *report.metrics))
 
 
 def metrics_text(metrics: Iterable[Metric]) -> str:
-    """Return metrics as text; one without samples is left out."""
+    """Return metrics as text, omitting metrics without samples."""
     given = list(metrics)
-    # Metrics about the same things share the mappings of their labels.
+    # Metrics about the same objects share their label mappings.
     labels = {id(sample.labels): sample.labels for metric in given for sample in metric.samples}
     texts = {number: _labels(each) for number, each in labels.items()}
     return "".join(f"{line}\n" for metric in given if metric.samples for line in _lines(metric, texts))
@@ -41,7 +41,7 @@ def _of_itself(report: Report) -> Iterator[Metric]:
         samples=(Sample({"title": report.title, **facts}, 1),),
     )
     rows = {each.title: len(each.rows) for each in report.sections if isinstance(each, Table)}
-    # Reports that a collector reads together have tables of the same name, so each sample has the title of its report.
+    # A collector may read several reports with equal table names, so each sample includes the title of its report.
     yield Metric(
         name="kafka_msgs_report_rows",
         help="How many rows each table of the report shows.",
@@ -54,7 +54,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _lines(metric: Metric, labels: Mapping[int, str]) -> Iterator[str]:
-    """Yield the lines of a metric; ``labels`` has the texts of its labels by the identity of their mappings."""
+    """Yield the lines of a metric; ``labels`` contains the label texts by the identity of their mappings."""
     yield f"# HELP {metric.name} {metric.help.translate(_IN_HELP)}"
     yield f"# TYPE {metric.name} {metric.type}"
     for sample in metric.samples:

@@ -1,6 +1,6 @@
-"""From values to places: the scales of plots, where their axes have marks, and what is written there.
+"""The scales of plots, which map values to positions, with the marks on their axes and the labels of the marks.
 
-Owns which marks are round. Where an axis is drawn is left to ``plots``.
+Owns the choice of round marks. ``plots`` positions the axes.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from attrs import frozen
 __all__ = ["AxisScale", "AxisTick", "linear", "logarithmic", "number_text", "time_text", "times"]
 
 _WHOLE_FROM: Final = 1000
-"""From this number on fractions are not shown."""
+"""Numbers from this one on are shown without fractions."""
 _MARKS: Final = 6
 _TIMES: Final = 8
-"""About how many marks an axis has, of numbers and of times."""
+"""The approximate number of marks on axes of numbers and of times."""
 _ROUND: Final = (1, 2, 5, 10)
 _SMALLEST: Final = 1e-9
-"""No two marks are nearer than this."""
+"""The minimum distance between two marks."""
 _DAY: Final = 86_400
 _MINUTE: Final = 60
 _SECONDS: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
     *(days * _DAY for days in (1, 2, 7, 14, 28, 91, 182, 365)),
 )  # fmt: skip
-"""How many seconds lie between two marks of an axis of times."""
+"""The possible distances between two marks on a time axis, in seconds."""
 _MILLIS: Final = 1000
 
 
 @frozen
 class AxisTick:
-    """A mark of an axis: its value, what is written there, and in a second line below that."""
+    """A mark of an axis: its value, its label, and the second line of the label."""
 
     value: float
     text: str
@@ -43,7 +43,7 @@ class AxisTick:
 
 @frozen
 class AxisScale:
-    """A stretch of values from ``low`` to ``high``, and its marks."""
+    """The scale of an axis: a range of values from ``low`` to ``high``, and its marks."""
 
     low: float
     high: float
@@ -51,15 +51,15 @@ class AxisScale:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return where a value lies, from 0 for ``low`` to 1 for ``high``; what lies outside is at the nearer end."""
+        """Return the relative position of a value, from 0 for ``low`` to 1 for ``high``, clamped to the range."""
         low, high, value = map(_exponent, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def linear(values: Iterable[float], *, room: float = 0.0) -> AxisScale:
-    """Return the scale of values from 0 on, or from the lowest below 0, with marks at whole numbers if all are whole.
+    """Return a scale that starts at 0 or at the lowest negative value, with integer marks if all values are integers.
 
-    ``room`` is left beyond the highest, as a share of it.
+    ``room`` is the free space beyond the highest value, as a fraction of it.
     """
     known = list(values)
     low, high = min(0.0, *known, 0.0), max(0.0, *known, 0.0)
@@ -73,13 +73,13 @@ def linear(values: Iterable[float], *, room: float = 0.0) -> AxisScale:
 
 
 def _round_step(step: float, least: float) -> float:
-    """Return the next round number from a step on."""
+    """Return the smallest round number that is not below a step."""
     power: float = 10.0 ** math.floor(math.log10(max(step, least)))
     return next(each * power for each in _ROUND if each * power >= max(step, least) * (1 - 1e-9))
 
 
 def logarithmic(values: Iterable[float]) -> AxisScale:
-    """Return the scale of values above 0 with marks at powers of ten; other values lie at its low end."""
+    """Return a logarithmic scale of positive values with marks at powers of ten; other values are at its low end."""
     above = [value for value in values if value > 0] or [1.0]
     first = math.floor(math.log10(min(above)))
     last = max(math.ceil(math.log10(max(above))), first + 1)
@@ -95,7 +95,7 @@ def _exponent(value: float) -> float:
 
 
 def times(values: Sequence[int]) -> AxisScale:
-    """Return the scale of times, in milliseconds since the epoch. Those that are all alike are at its start."""
+    """Return the scale of times, in milliseconds since the epoch. If all times are equal, they are at its start."""
     low, high = min(values, default=0), max(values, default=0)
     if low == high:
         return AxisScale(low, low + 1, ())
@@ -103,7 +103,7 @@ def times(values: Sequence[int]) -> AxisScale:
 
 
 def _time_marks(low: int, high: int) -> Iterator[AxisTick]:
-    """Yield marks at round times, the day below the first one and where it changes."""
+    """Yield marks at round times, with the day below the first mark and below each change of day."""
     least = (high - low) / _MILLIS / _TIMES
     longest = _SECONDS[-1]
     step = next((each for each in _SECONDS if each >= least), -(-int(least) // longest) * longest)
@@ -120,7 +120,7 @@ def _time_marks(low: int, high: int) -> Iterator[AxisTick]:
 
 
 def time_text(value: float) -> str:
-    """Return a time in milliseconds since the epoch, to the second in UTC; the number itself outside of our years."""
+    """Return a time in milliseconds since the epoch as UTC text, to the second, or the number if out of range."""
     try:
         return datetime.fromtimestamp(value / _MILLIS, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):
@@ -128,7 +128,7 @@ def time_text(value: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """Return a number as a table shows it: whole where it is whole, grouped by thousands, never with an exponent."""
+    """Return a number as tables show it: integers without fraction, with thousands separators, without exponent."""
     if float(value).is_integer() or abs(value) >= _WHOLE_FROM:
         return f"{value:,.0f}"
     return f"{value:,.2f}"

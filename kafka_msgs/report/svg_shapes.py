@@ -1,6 +1,6 @@
-"""The shapes that a plot consists of, in pixels, as the template ``plot.svg.j2`` takes them.
+"""The shapes of a plot, in pixels, as input for the template ``plot.svg.j2``.
 
-Owns what every text in a plot needs: letters that XML can have, and about how wide they are.
+Owns the preparation of texts in plots: removal of characters that XML does not allow, and approximate text widths.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from attrs import define, field, frozen
 __all__ = ["Anchor", "Bar", "Dot", "Drawing", "Polyline", "Rule", "Text", "plain", "shortened", "width_of"]
 
 _LETTER: Final = 6.8
-"""How wide a letter is, about; those of East Asian scripts are twice as wide."""
+"""The approximate width of a character. East Asian characters are twice as wide."""
 _LONGEST: Final = 40
-"""How many letters of a label are shown."""
+"""The maximum number of displayed characters of a label."""
 _NOT_IN_XML: Final = dict.fromkeys({*range(32), 0xFFFE, 0xFFFF} - set(map(ord, "\t\n\r")), "\ufffd")
 Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 
 @frozen
 class Text:
-    """A text whose start, middle or end is at a place; ``full`` is all of it, where it is shortened."""
+    """A text whose start, middle or end is at a position; ``full`` is the complete text if it is shortened."""
 
     x: float
     y: float
@@ -30,12 +30,12 @@ class Text:
     anchor: Anchor = "start"
     full: str | None = None
     upright: bool = False
-    """Whether it is read from below."""
+    """Whether it is rotated to read upwards."""
 
 
 @frozen
 class Bar:
-    """A filled rectangle, and what is shown to who points at it."""
+    """A filled rectangle with an optional tooltip."""
 
     x: float
     y: float
@@ -47,7 +47,7 @@ class Bar:
 
 @frozen
 class Dot:
-    """A point of a line, and what is shown to who points at it."""
+    """A point of a line, with its tooltip."""
 
     x: float
     y: float
@@ -89,7 +89,7 @@ class Drawing:
 
 
 def plain(text: object) -> str:
-    """Return a text without the letters that XML cannot have, in one line."""
+    """Return a text in one line, without the characters that XML does not allow."""
     return " ".join(str(text).translate(_NOT_IN_XML).split())
 
 
@@ -99,5 +99,5 @@ def shortened(text: str) -> str:
 
 
 def width_of(text: str) -> float:
-    """Return about how many pixels a text takes."""
+    """Return the approximate width of a text in pixels."""
     return _LETTER * sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)

@@ -1,4 +1,4 @@
-"""The environment of Jinja2 that pages and plots are made with. All text is escaped in it."""
+"""The Jinja2 environment of pages and plots. It escapes all text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a report in a directory: the page, the same as JSON, its metrics for Prometheus, and its plots."""
+"""The files of a report in a directory: the HTML page, the JSON file, the Prometheus metrics, and the plots."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["write_report"]
 
 
 def write_report(report: Report, directory: Path) -> list[Path]:
-    """Write a report into a directory that exists; return the paths, first the page, then the data, then the plots.
+    """Write a report to an existing directory and return the paths: first the page, then the data, then the plots.
 
-    Text that is not Unicode has escapes in the page and in the metrics. Raises ``MissingExtraError`` without Jinja2.
+    Text that is not valid Unicode is escaped in the page and in the metrics. Raises ``MissingExtraError`` without
+    Jinja2.
     """
     metrics = exposition(report)
     texts = {

@@ -1,11 +1,11 @@
-"""Kafka's files and messages as tables of Spark: data sources, functions, and jobs made of them.
+"""Spark tables of Kafka's files and messages: data sources, functions and jobs.
 
     >>> from kafka_msgs.spark import register
     >>> register(spark)  # doctest: +SKIP
     >>> spark.read.format("kafka-log").load("/var/kafka-logs")  # doctest: +SKIP
 
-Needs the extra ``spark``. Nothing is imported before it is asked for: the workers of Spark import this package to find
-the one module that they need.
+Needs the extra ``spark``. Submodules are imported lazily, because every Spark worker imports this package to reach the
+one module that it needs.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""``from_confluent``: payloads of a schema registry in a binary column as columns of their own.
+"""``from_confluent``: decodes schema registry payloads in a binary column to typed columns.
 
-Owns the form that a payload has in Spark. ``kafka_msgs.registry`` reads the payloads.
+Owns the representation of payloads in Spark. ``kafka_msgs.registry`` reads the payloads.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ def from_confluent(
     message: str | None = None,
     mode: Mode = "PERMISSIVE",
 ) -> Column:
-    """Return the payloads in a binary column as a struct column of the fields that ``target`` describes.
+    """Return the payloads in a binary column as a struct column with the fields of ``target``.
 
-    Each payload begins with the id of the schema that it was written with, as those of Confluent's serializers do.
-    ``schemas`` gives it, on the executors, and by the rules of the format it is read as ``target``. For Protobuf
-    ``message`` is the full name of a message of ``target``; without it the first one. A schema that is not one of
-    fields, such as a string in Avro, gives a struct with the one field ``value``. Null in, null out.
+    Each payload starts with the id of its writer schema, as Confluent's serializers produce it. ``schemas`` resolves
+    the id on the executors, and the payload is read as ``target`` by the resolution rules of the format. For Protobuf,
+    ``message`` is the full name of a message in ``target``, by default the first one. A schema without fields, such as
+    an Avro string, gives a struct with the single field ``value``. Null in, null out.
 
-    ``mode`` decides what happens to bytes that are not such a payload, as in ``from_kafka``: ``PERMISSIVE`` gives the
-    reason in a last field ``_error``, ``DROPMALFORMED`` gives null, and ``FAILFAST`` ends the job with
-    ``PayloadError``. A registry that does not answer ends it with ``RegistryError``. Raises ``RegisteredSchemaError``
-    if ``target`` cannot become a column, and ``MissingExtraError`` without the extra ``registry``.
+    ``mode`` decides how to handle bytes that are not such a payload, as in ``from_kafka``: ``PERMISSIVE`` puts the
+    reason in a last field ``_error``, ``DROPMALFORMED`` returns null, and ``FAILFAST`` ends the job with
+    ``PayloadError``. If the registry does not respond, the job ends with ``RegistryError``. Raises
+    ``RegisteredSchemaError`` if ``target`` cannot become a column, and ``MissingExtraError`` without the extra
+    ``registry``.
     """
     made = spark_type(_fields(_reader(target, schemas, message).type))
     assert isinstance(made, StructType)
@@ -53,7 +54,7 @@ def from_confluent(
 
 @lru_cache(maxsize=16)
 def _reader(target: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> PayloadReader:
-    """Return what reads one batch of rows after the other, with the schemas that it has prepared."""
+    """Return the reader for batches of rows, with its prepared schemas."""
     return PayloadReader(target, schemas, message=message)
 
 

@@ -1,8 +1,8 @@
-"""The package and what it needs, on their way to the executors of a session.
+"""Shipping of this package and its dependencies to the executors of a session.
 
-Owns what is sent and in which form. Every package is an archive that Spark unpacks in a directory of its own below the
-root of the session's files. That root is on the path of Python workers, so the directory *is* the package, and even
-extensions in C go along, which Python cannot load from a zip file.
+Owns the list of shipped packages and their form. Every package is an archive that Spark unpacks in a separate directory
+below the root of the session's files. That root is on the path of Python workers, so the directory *is* the package.
+This also works for C extensions, which Python cannot load from a zip file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PACKAGES: Final = (
     "fsspec",
     "hdfs_native",
 )
-"""What is sent, as far as it is installed here. Arrow is not among it: executors need it for any Python function."""
+"""The packages to ship, if installed here. Arrow is not included: executors need it for any Python function."""
 
 _LEFT_OUT: Final = frozenset({"__pycache__", "cli"})
 _SUFFIXES: Final = frozenset({".py", ".so", ".pyd", ".typed"})
@@ -40,10 +40,10 @@ _METADATA: Final = "METADATA"
 
 
 def ship_dependencies(spark: SparkSession) -> None:
-    """Send this package, and the packages that it needs, to the executors of a session.
+    """Send this package and its dependencies to the executors of a session.
 
-    Works in classic and in Connect mode. Extensions in C work where executors have the platform and the Python version
-    of this process; where they do not, ``kafka_msgs`` runs in pure Python, and ``crc32c`` must be installed.
+    Works in classic and in Connect mode. C extensions work if the executors have the platform and Python version of
+    this process. Otherwise ``kafka_msgs`` runs in pure Python, and ``crc32c`` must be installed on the executors.
     """
     archives = [f"{path}#{name}" for name, path in _archives().items()]
     if is_classic(spark):
@@ -56,13 +56,13 @@ def ship_dependencies(spark: SparkSession) -> None:
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Return whether a session is not one of Connect: it has a JVM, and its driver is this process."""
+    """Return whether a session is classic: it has a JVM, and this process is its driver."""
     return type(spark).__module__ == "pyspark.sql.session"
 
 
 @cache
 def _archives() -> dict[str, Path]:
-    """Return the archives by the directory that each becomes, made once and kept as long as this process runs."""
+    """Return the archives by their target directory. They are built once per process."""
     directory = Path(_directory().name)
     homes = {name: home for package in _PACKAGES for name, home in _homes(package)}
     return {name: _archive(directory, name, home) for name, home in homes.items()}
@@ -74,7 +74,7 @@ def _directory() -> tempfile.TemporaryDirectory[str]:
 
 
 def _homes(package: str) -> Iterator[tuple[str, Path]]:
-    """Yield what makes up a package: its own directory, and the one that tells its version, which it may ask for."""
+    """Yield the directories of a package: its code, and its metadata, from which it may read its version."""
     spec = find_spec(package)
     for home in (spec.submodule_search_locations or ()) if spec else ():
         yield package, Path(home)

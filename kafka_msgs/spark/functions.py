@@ -1,7 +1,7 @@
-"""Functions over columns: messages out of binary columns, and back into them.
+"""Column functions that decode messages from binary columns and encode them again.
 
-Owns what Spark calls per batch of rows, and how bytes that are not a message are handled. The work on a column is that
-of ``kafka_msgs.columns``. Functions of SQL are left to ``sql``.
+Owns the functions that Spark calls per batch of rows, and the handling of invalid bytes. ``kafka_msgs.columns`` decodes
+and encodes the columns. ``sql`` registers the SQL functions.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def from_kafka(
 ) -> Column:
     """Return the messages in a binary column as a struct column of the type that ``schema_of`` returns.
 
-    Without a version each value starts with its own, as those of internal topics do. ``columns`` selects fields by
+    Without a version, each value must start with its version, as in internal topics. ``columns`` selects fields by
     dotted path; only these are built. Null in, null out.
 
-    ``mode`` decides what happens to bytes that are not a message. ``PERMISSIVE`` adds a last field ``_error``: it is
-    null for a valid message, and otherwise has the reason, and the other fields are null. ``DROPMALFORMED`` gives null.
-    ``FAILFAST`` ends the job with ``DecodeError``. Raises what ``schema_of`` raises.
+    ``mode`` decides how to handle bytes that are not a message. ``PERMISSIVE`` adds a last field ``_error``: it is null
+    for a valid message; otherwise it contains the reason, and the other fields are null. ``DROPMALFORMED`` returns
+    null. ``FAILFAST`` ends the job with ``DecodeError``. Raises the errors of ``schema_of``.
     """
     cls, selected = resolve_message(message), None if columns is None else tuple(columns)
     returned = _returned(cls, version, selected, mode)
@@ -55,13 +55,13 @@ def decoder(
     columns: Iterable[str] | None = None,
     mode: Mode = "PERMISSIVE",
 ) -> Any:
-    """Return the function that ``from_kafka`` applies, for one who registers it under a name."""
+    """Return the function that ``from_kafka`` applies, for registration under a name."""
     cls, selected = resolve_message(message), None if columns is None else tuple(columns)
 
     def decoded(data: pa.Array) -> pa.Array:
         return decode(data, cls, version, selected, mode)
 
-    # Spark compares what is announced with what comes from Python, and loses the notes on fields on that way.
+    # Spark compares the declared type with the type from Python, which has lost the field metadata.
     return column_function(decoded, without_notes(_returned(cls, version, selected, mode)))
 
 
@@ -75,10 +75,10 @@ def to_kafka(
 ) -> Column:
     """Return the bytes of the messages in a struct column, written at ``version``: a number, or a column of numbers.
 
-    Fields are taken by name. Those that the struct lacks have their defaults. With ``prefix`` the bytes start with the
-    version, as in the values of internal topics. Null in, null out. A message that cannot be written, or one that
-    ``from_kafka`` could not read, ends the job with ``EncodeError``: a null in its place would be a tombstone. So does
-    a version in a column that the message does not have. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
+    Fields are matched by name. Missing fields get their defaults. With ``prefix`` the bytes start with the version, as
+    in the values of internal topics. Null in, null out. A message that cannot be written, or that ``from_kafka`` could
+    not read, ends the job with ``EncodeError``, because a null in its place would be a tombstone. So does an
+    unsupported version in a version column. Raises ``UnknownNameError`` and ``UnsupportedVersionError``.
     """
     cls = resolve_message(message)
     schema_of(cls, None if isinstance(version, Column) else version)
@@ -102,9 +102,9 @@ def _encoded(structs: pa.Array, cls: type[Message], version: Any, prefix: bool) 
 
 
 def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:
-    """Return a function over Arrow arrays, one for each argument, as a function of Spark.
+    """Return a function over Arrow arrays, one for each argument, as a Spark function.
 
-    It is declared non-deterministic, which it is not: else Spark runs it once more for a filter on what it returns.
+    It is deterministic, but declared otherwise, because Spark would run it again for a filter on its result.
     """
     return arrow_udf(work, type_).asNondeterministic()  # type: ignore[call-overload]
 
@@ -116,7 +116,7 @@ def decode(
     columns: tuple[str, ...] | None = None,
     mode: Mode = "PERMISSIVE",
 ) -> pa.StructArray:
-    """Return the messages in an array, as ``from_kafka`` describes them; raises ``DecodeError`` in ``FAILFAST``."""
+    """Return the messages in an array, like ``from_kafka``. Raises ``DecodeError`` in the mode ``FAILFAST``."""
     if mode != "PERMISSIVE":
         on_error: Any = "raise" if mode == "FAILFAST" else "null"
         return decode_column(data, cls, version, columns=columns, on_error=on_error).values
@@ -130,7 +130,7 @@ def decode(
 
 
 def _sound(structs: pa.StructArray, cls: type[Message]) -> pa.StructArray:
-    """Return the structs without their column for errors; raises for the first that has one."""
+    """Return the structs without their error column. Raises ``EncodeError`` for the first one with an error."""
     at = structs.type.get_field_index(ERROR)
     if at < 0:
         return structs

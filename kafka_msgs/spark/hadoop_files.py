@@ -1,7 +1,7 @@
-"""Logs on filesystems that only the JVM of Spark reads: fetched whole by its source ``binaryFile``.
+"""Logs on filesystems that only Spark's JVM can read, fetched as complete files by the source ``binaryFile``.
 
-Owns the way around ``kafka-log``, whose drivers and executors read in Python. Here every file is one task and lies in
-memory whole, so the price of reading anything that Spark reads is about the size of a segment for each core.
+Owns the alternative to ``kafka-log``, whose driver and executors read files in Python. Here every file is one task and
+is held in memory, so each core needs memory of about the size of a segment.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _Batches: TypeAlias = "Iterable[pa.RecordBatch]"
 
 
 def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
-    """Return the rows of ``kafka-log`` for segments that Spark itself fetches, with any Hadoop filesystem.
+    """Return the rows of ``kafka-log`` for segments that Spark fetches, from any Hadoop filesystem.
 
-    ``paths`` are those of ``spark.read.load``: files, directories (all segments below them), or with wildcards. Below a
-    directory Spark leaves out what starts with an underscore: of internal topics name the partitions, as in
+    ``paths`` are paths for ``spark.read.load``: files, directories (with all segments below them), or wildcards. Below
+    a directory, Spark skips names that start with an underscore. For internal topics, list the partitions, as in
     ``logs/__consumer_offsets-*``.
 
-    ``options`` are those of ``kafka-log`` that choose the content of rows, such as ``columns``, ``mode`` or
-    ``valueMessage``. Files are read whole, and transactions are not followed from file to file, so the options that
-    choose files, partitions, offsets, times or the isolation are refused. Raises ``OptionError`` and
+    ``options`` are the ``kafka-log`` options that choose the content of rows, such as ``columns``, ``mode`` or
+    ``valueMessage``. Files are read completely, and transactions are not tracked across files. So options that choose
+    files, partitions, offsets, times or the isolation level are refused. Raises ``OptionError`` and
     ``UnknownColumnError``.
     """
     given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})

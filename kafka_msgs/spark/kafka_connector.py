@@ -1,8 +1,8 @@
-"""Topics of a running broker, over Spark's own Kafka connector.
+"""Topics of a running broker, through Spark's own Kafka connector.
 
-Owns where the connector is found, and the columns of live rows: they are those of ``kafka-log`` as far as a broker
-tells them, so that what works on files works on a live topic. The bytes in them are for ``from_kafka`` and
-``to_kafka``; offsets, checkpoints and the connection are the connector's.
+Owns the coordinates of the connector, and the columns of live rows. These are the ``kafka-log`` columns that a broker
+provides, so that code for files also works on live topics. Use ``from_kafka`` and ``to_kafka`` for the bytes in them.
+The connector manages offsets, checkpoints and the connection.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _WRITTEN: Final = frozenset({"topic", "partition", "key", "value", "headers"})
 def connector_packages(version: str = pyspark.__version__) -> str:
     """Return the connector's coordinates on Maven Central, for ``spark.jars.packages`` or ``spark-submit --packages``.
 
-    The connector is released with Spark and under its version: by default, that of the Spark installed here. What it
-    depends on (Kafka's Java client, mainly) comes with it, at the versions that it names.
+    The connector is released with Spark and has its version, by default the version of the installed Spark. It brings
+    its dependencies (mainly Kafka's Java client) in matching versions.
     """
     return f"{_CONNECTOR}:{version}"
 
@@ -42,16 +42,16 @@ def read_stream(
     starting: str = "earliest",
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the records of topics as a stream of rows, raw, with names and types of ``kafka-log``.
+    """Return the raw records of topics as a stream of rows, with the names and types of ``kafka-log``.
 
     The columns are ``topic``, ``partition``, ``offset``, ``timestamp`` (null for a record without one),
-    ``timestampType``, ``key``, ``value`` and ``headers``. ``bootstrap`` is ``host:port`` or several, with commas;
-    ``topic`` a name or several, with commas. ``starting`` is where a stream without a checkpoint begins:
-    ``earliest``, ``latest``, or offsets as the connector has them in JSON. ``options`` are further options of the
-    connector, such as ``maxOffsetsPerTrigger`` or, for its client, ``kafka.isolation.level``.
+    ``timestampType``, ``key``, ``value`` and ``headers``. ``bootstrap`` is one ``host:port`` or several, separated by
+    commas; ``topic`` is one name or several, separated by commas. ``starting`` is the start of a stream without a
+    checkpoint: ``earliest``, ``latest``, or offsets in the connector's JSON format. ``options`` are further options of
+    the connector, such as ``maxOffsetsPerTrigger``, or ``kafka.isolation.level`` for its client.
 
-    Raises ``OptionError`` for a topic that is internal to Kafka, as the connector passes over these without a word, and
-    Spark's ``AnalysisException`` where the connector is not on the class path of the session.
+    Raises ``OptionError`` for an internal topic of Kafka, because the connector silently skips these, and Spark's
+    ``AnalysisException`` if the connector is not on the class path of the session.
     """
     for name in topic.split(","):
         if name.strip() in _PASSED_OVER:
@@ -82,12 +82,12 @@ def read_stream(
 def write_stream(
     rows: DataFrame, bootstrap: str, *, topic: str | None = None, options: Mapping[str, str] | None = None
 ) -> DataStreamWriter:
-    """Return a writer, to be given a checkpoint and started, that appends a stream of rows to a topic.
+    """Return a writer that appends a stream of rows to a topic. The caller sets a checkpoint and starts it.
 
-    Of the rows it takes the columns ``key``, ``value``, ``headers`` and ``partition`` as far as they have them, all
-    but ``value`` optional, and ``topic``, which is required where the argument is not given and overridden where it is.
-    Other columns are left out. ``options`` are further options of the connector. A batch that was cut short is written
-    again: readers may see its records twice, as the connector has no transactions.
+    It writes the columns ``value`` (required), ``key``, ``headers`` and ``partition`` (optional), and ``topic``, which
+    is required without the argument and overridden by it. Other columns are ignored. ``options`` are further options of
+    the connector. An interrupted batch is written again, so readers may see its records twice: the connector does not
+    support transactions.
     """
     wanted = _WRITTEN - {"topic"} if topic is not None else _WRITTEN
     writer = (

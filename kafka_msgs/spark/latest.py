@@ -1,7 +1,7 @@
 """The latest record of each key, as a compacted topic would keep it.
 
-Owns the order of things that makes it right: offsets tell which record is the later one, and only within a partition;
-a record without a value deletes its key, and so it must take part before it is dropped.
+Owns the correct order of operations. Only offsets within a partition determine the later record. A record without a
+value deletes its key, so tombstones are dropped only after the selection.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def latest_by_key(
 ) -> DataFrame:
     """Return the record with the highest offset of each key and partition, with the columns of ``records``.
 
-    The names of columns are by default those of ``kafka-log``. Rows whose latest ``value`` is null are tombstones:
-    they are dropped at the end, unless ``keep_tombstones``. Rows without a key count as rows of one key; leave them out
-    before where they are not wanted.
+    The default column names match ``kafka-log``. Keys whose latest ``value`` is null are tombstones, and are dropped at
+    the end unless ``keep_tombstones`` is set. Rows without a key count as rows of one key; filter them out first if you
+    do not need them.
     """
     place = [*partition, *key]
     others = [name for name in records.columns if name not in place]

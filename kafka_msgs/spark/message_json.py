@@ -1,7 +1,7 @@
-"""Messages as JSON texts, a row at a time: for what is not known before a query runs.
+"""Messages as JSON texts, one row at a time, for message types that are unknown until the query runs.
 
-Owns the texts. They have the form of Kafka's own tools, as ``Message.to_json`` gives it; what cannot be read is an
-object with ``_error`` alone. Typed columns, which need no object a row, are made elsewhere.
+Owns the texts. They have the format of Kafka's own tools, like ``Message.to_json``. Unreadable bytes become an object
+with only ``_error``. Other modules build typed columns, which do not need an object per row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEY: Final = "Key"
 
 
 def message_json(data: Buffer | None, name: str, version: int | None = None) -> str | None:
-    """Return the message in ``data``, or what is wrong with it; without a version the data starts with one."""
+    """Return the message in ``data`` or its error as JSON. Without ``version``, the data starts with the version."""
 
     def content() -> Any:
         cls = message_by_name(name)
@@ -37,9 +37,9 @@ def message_json(data: Buffer | None, name: str, version: int | None = None) -> 
 
 
 def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
-    """Return a record of an internal topic: its type, the version of its value, its key, and its value.
+    """Return a record of an internal topic as JSON: its type, the version of its value, its key, and its value.
 
-    The value of a tombstone is null, and so is the key where the topic's records have none.
+    The value of a tombstone is null, and so is the key if the topic's records have none.
     """
 
     def content() -> Any:
@@ -58,7 +58,7 @@ def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
 
 
 def record_type(cls: type[Message]) -> str:
-    """Return the name of the type of record that a message makes: ``OffsetCommit`` for ``OffsetCommitKey``."""
+    """Return the record type name of a message: ``OffsetCommit`` for ``OffsetCommitKey``."""
     return cls.INFO.name.removesuffix(_KEY) if cls.INFO.kind == "coordinator-key" else cls.INFO.name
 
 

@@ -1,4 +1,4 @@
-"""How many records logs have, counted where they are read."""
+"""Record counts of logs, computed by the tasks that read them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["count_records"]
 
 _TASKS_A_CORE: Final = 4
-"""Each task gets the list of all splits, so that there are not as many tasks as splits."""
+"""Tasks per core. Each task receives the list of all splits, so there are fewer tasks than splits."""
 
 
 def count_records(spark: SparkSession, *paths: str, **options: Any) -> int:
-    """Return the number of records that ``kafka-log`` has for the same paths and options, without those it cannot read.
+    """Return the number of readable records that ``kafka-log`` yields for the same paths and options.
 
-    ``options`` are those of ``kafka-log`` that choose records, such as ``internal_topics``, ``isolation`` or
-    ``startingTimestamp``. Records are counted by the headers of batches where these say enough. Raises the error of a
-    wrong option, and in the mode ``FAILFAST`` that of damage.
+    ``options`` are the ``kafka-log`` options that choose records, such as ``internal_topics``, ``isolation`` or
+    ``startingTimestamp``. Records are counted from batch headers if these are sufficient. Raises the errors of wrong
+    options, and in the mode ``FAILFAST`` the errors of damaged files.
 
-    In a classic session this process lists the files, and the executors count; only in a Connect session the data
-    source ``kafka-log-counts`` does it, since paths are those of the server. Spark needs longer to plan a source than
-    to count a gigabyte.
+    In a classic session, this process lists the files and the executors count. In a Connect session, paths belong to
+    the server, so the data source ``kafka-log-counts`` counts instead. That is slower: Spark needs longer to plan a
+    data source than to count a gigabyte.
     """
     counts = _counts(spark, paths, options) if is_classic(spark) else _counts_of_source(spark, paths, options)
     (row,) = counts.agg(sf.sum("records").alias("records")).collect()
@@ -44,7 +44,7 @@ def _counts_of_source(spark: SparkSession, paths: tuple[str, ...], options: dict
 
 
 def _counts(spark: SparkSession, paths: tuple[str, ...], options: dict[str, Any]) -> DataFrame:
-    """Return the counts of splits, which are planned here, and read by tasks that have only their numbers."""
+    """Return the counts of splits. This process plans them, and tasks select them by number."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
     plan, reading = counting_plan({**texts, "paths": json.dumps(paths)}, registered_settings(spark))
     splits = plan.splits()

@@ -1,6 +1,6 @@
-"""From DataFrames to the tables of a report, and to the rows that its parts are made of.
+"""Conversion of DataFrames to report tables, and to the rows that report parts are built from.
 
-Owns the bound on what is fetched from Spark for a table. What a report consists of is left to ``kafka_msgs.report``.
+Owns the limit on the rows fetched from Spark for a table. ``kafka_msgs.report`` defines the content of reports.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "report_table", "rows_of"]
 
 ROWS: Final = 50
-"""How many rows of a table a report shows, by default."""
+"""The default number of rows that a report shows of a table."""
 _SERIES: Final = 10_000
-"""How many rows are fetched for a part of a report: the first ones in the order that matters."""
+"""The number of rows fetched for a part of a report: the first ones in the relevant order."""
 
 
 def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def rows_of(frame: DataFrame, limit: int = _SERIES) -> list[dict[str, Any]]:
 
 
 def report_table(rows: DataFrame, title: str, limit: int = ROWS) -> Table:
-    """Return the first ``limit`` rows of a DataFrame, and how many there are; runs two Spark jobs."""
+    """Return a table of the first ``limit`` rows of a DataFrame and the total row count; runs two Spark jobs."""
     total = rows.count()
     shown = tuple(tuple(row) for row in rows.take(limit))
     note = f"{len(shown):,} of {total:,} rows" if total > len(shown) else ""

@@ -1,7 +1,7 @@
-"""What makes a session of Spark know Kafka's files and messages.
+"""Registration of data sources and functions with a Spark session.
 
-Owns the list of data sources, and the settings of filesystems that a session has. What they do is left to them,
-functions to ``sql``, and the way of code to ``dependencies``.
+Owns the list of data sources, and the filesystem options of a session. ``sql`` registers the functions, and
+``dependencies`` ships the code.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _SOURCES: Final = {
     "kafka_msgs.spark.sources.capture": "KafkaCaptureSource",
     "kafka_msgs.spark.sources.live": "KafkaLiveSource",
 }
-"""The data sources; one that needs an extra which is not installed is left out."""
+"""The data sources. Sources whose extra is not installed are omitted."""
 
 _REGISTERED: Final[WeakKeyDictionary[SparkSession, FilesystemOptions]] = WeakKeyDictionary()
-"""The settings with which sessions know the sources."""
+"""The filesystem options with which the sources were registered, by session."""
 
 _BY_DEFAULT: Final = ("-default.xml", "Set by Spark to default values")
-"""The ends of what Hadoop names as the sources of settings that nobody made."""
+"""The suffixes of Hadoop's source names for default settings."""
 
 
 def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, str] | None = None) -> None:
-    """Make a session know the data sources and the functions of SQL, and send the code to its executors.
+    """Register the data sources and SQL functions with a session, and ship the code to its executors.
 
-    One call does for a session, in classic and in Connect mode. Without ``ship`` nothing is sent: the executors must
-    have the package installed, with the same version.
+    Call it once per session, in classic or Connect mode. With ``ship=False``, the executors must have the same version
+    of the package installed.
 
-    The sources of files take the settings of filesystems that the session has now, such as
-    ``spark.hadoop.fs.s3a.endpoint``; ``settings``, without ``spark.hadoop``, have precedence. Call it again where they
-    have changed: tables that are loaded later take the new ones.
+    The file sources use the session's current filesystem options, such as ``spark.hadoop.fs.s3a.endpoint``;
+    ``settings``, without the prefix ``spark.hadoop``, take precedence. Call it again after a change of options: tables
+    loaded later use the new ones.
     """
     if ship:
         ship_code(spark)
@@ -61,22 +61,22 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
 
 
 def _with_settings(source: type[Any], fs_options: FilesystemOptions) -> type[Any]:
-    """Return a source with settings, as a class that goes to the workers with what it has."""
+    """Return a source class with filesystem options, which is sent to the workers together with them."""
     if not fs_options.items or not hasattr(source, "fs_options"):
         return source
     return type(source.__name__, (source,), {"fs_options": fs_options, "__doc__": source.__doc__})
 
 
 def registered_settings(spark: SparkSession) -> FilesystemOptions:
-    """Return the settings of filesystems that the sources of a session have: its own before ``register``."""
+    """Return the filesystem options of a session's sources, or of the session itself before ``register``."""
     return _REGISTERED[spark] if spark in _REGISTERED else session_settings(spark)
 
 
 def session_settings(spark: SparkSession) -> FilesystemOptions:
-    """Return the settings of filesystems in the configuration of a session.
+    """Return the filesystem options in the configuration of a session.
 
-    Those of Spark have precedence. Hadoop's own are read in a classic session only. Spark Connect does not hand out
-    what it takes for a secret.
+    Spark's settings take precedence. Hadoop's own settings are read only in a classic session. Spark Connect does not
+    return settings that it considers secret.
     """
     of_spark = FilesystemOptions.from_spark_conf(dict(spark.conf.getAll))
     return of_spark.over(_of_hadoop(spark)) if is_classic(spark) else of_spark
@@ -91,6 +91,6 @@ def _of_hadoop(spark: Any) -> FilesystemOptions:
 
 
 def _was_made(conf: Any, name: str) -> bool:
-    """Whether somebody made a setting: the others are what Hadoop has by default."""
+    """Return whether a setting was set explicitly, and is not one of Hadoop's defaults."""
     sources = list(conf.getPropertySources(name) or ())
     return bool(sources) and not str(sources[-1]).endswith(_BY_DEFAULT)

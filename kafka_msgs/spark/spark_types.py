@@ -1,8 +1,7 @@
-"""Spark's types of messages and sources, made from the Arrow types of ``kafka_msgs.columns``.
+"""The Spark types of messages and sources, derived from the Arrow types of ``kafka_msgs.columns``.
 
-Owns the step from Arrow to Spark and back, and the column with the reason why a row could not be read. The Arrow type
-that leaves Python is always made from the Spark type that was announced: Spark silently reads a struct whose names
-differ as a struct of nulls.
+Owns the conversion between Arrow and Spark types, and the error column. The Arrow type returned to Spark is always
+derived from the declared Spark type: Spark silently reads a struct with different field names as a struct of nulls.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ __all__ = [
 
 
 def resolve_message(message: str | type[Message]) -> type[Message]:
-    """Return the class of a message that is given by its name or itself; raises ``UnknownNameError``."""
+    """Return the class of a message, given by name or class. Raises ``UnknownNameError``."""
     return message_by_name(message) if isinstance(message, str) else message
 
 
 def schema_of(
     message: str | type[Message], version: int | None = None, *, columns: Iterable[str] | None = None
 ) -> StructType:
-    """Return the struct that ``from_kafka`` makes of a message, without the column for errors.
+    """Return the struct type that ``from_kafka`` returns for a message, without the error column.
 
-    All fields are nullable and named as the attributes of the class. Without a version it has the fields of all
-    versions; ``columns`` selects some by dotted path. A field that Spark's type does not describe fully (unsigned,
-    uuid, records) has the metadata ``kafka.type``. Raises ``UnknownNameError``, ``UnsupportedVersionError`` and
-    ``UnknownColumnError``.
+    All fields are nullable and named after the attributes of the class. Without a version it has the fields of all
+    versions; ``columns`` selects fields by dotted path. A field whose Kafka type is more specific than its Spark type
+    (unsigned, uuid, records) has the metadata ``kafka.type``. Raises ``UnknownNameError``,
+    ``UnsupportedVersionError`` and ``UnknownColumnError``.
     """
     return _struct(arrow_type(resolve_message(message), version, columns=columns))
 
 
 def with_error(schema: StructType) -> StructType:
-    """Return ``schema`` with the column for errors at its end."""
+    """Return ``schema`` with the error column as its last field."""
     return StructType([*schema.fields, StructField(ERROR, StringType())])
 
 
@@ -69,7 +68,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def spark_type(given: pa.DataType) -> DataType:
-    """Return the Spark type of an Arrow type, with the notes on its fields."""
+    """Return the Spark type of an Arrow type, with the metadata of its fields."""
     if pa.types.is_struct(given):
         return _struct(given)
     if pa.types.is_list(given):

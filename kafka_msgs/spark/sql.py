@@ -1,8 +1,8 @@
-"""Functions of SQL: messages out of binary columns, by one function a message or by a name in the query.
+"""SQL functions that decode messages from binary columns, with one function per message or a message name argument.
 
-Owns the names under which functions are registered. One scalar function cannot return a type that depends on what it is
-given, so there are several kinds: typed functions, one a message; the table function ``from_kafka``, which takes any
-message's name; and variants, for what is not known before the query runs.
+Owns the names of the registered functions. The return type of a scalar function cannot depend on its arguments, so
+there are several kinds: a typed function per message; the table function ``from_kafka``, which takes any message name;
+and functions that return variants, for types that are unknown until the query runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSIONED_MESSAGES: Final = (
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
 )
-"""The messages that travel with their version in front; each has a typed function."""
+"""The messages that are prefixed with their version; each has a typed function."""
 
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _VARIANTS: Final = (
@@ -44,7 +44,7 @@ _VARIANTS: Final = (
 
 
 def function_name(message: str) -> str:
-    """Return the name of a message's typed function, such as ``from_kafka_offset_commit_value``."""
+    """Return the name of the typed function of a message, such as ``from_kafka_offset_commit_value``."""
     return f"from_kafka_{_WORDS.sub('_', message).lower()}"
 
 
@@ -71,7 +71,7 @@ def _record_texts(topics: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Arra
 
 
 class FromKafka:
-    """The table function: a value, the name of a message, and a version; one row with the fields of the message."""
+    """The table function: it takes a value, a message name and a version, and returns the fields as one row."""
 
     def __init__(self, analyzed: AnalyzeResult) -> None:
         self._schema = analyzed.schema
@@ -80,14 +80,14 @@ class FromKafka:
     def analyze(
         value: AnalyzeArgument, message: AnalyzeArgument, version: AnalyzeArgument | None = None
     ) -> AnalyzeResult:
-        """Return the columns: the fields, and ``_error``; a name that no message has fails here, before the query."""
+        """Return the columns: the fields, and ``_error``. An unknown message name fails here, before the query runs."""
         if not isinstance(message.value, str):
             raise OptionError(source="from_kafka", option="message", value=None, reason="a constant name is needed")
         schema = schema_of(message.value, version.value if version else None)
         return AnalyzeResult(without_notes(with_error(schema)))
 
     def eval(self, value: bytes | None, message: str, version: int | None = None) -> Iterator[Any]:
-        """Yield the one row of a value; all nulls for null."""
+        """Yield the single row of a value, with only nulls for a null value."""
         structs = decode(pa.array([value], pa.binary()), resolve_message(message), version)
         table = pa.Table.from_arrays(structs.flatten(), names=self._schema.names)
         yield from ArrowTableToRowsConversion.convert(table, self._schema)

@@ -1,8 +1,8 @@
-"""Tables of Arrow as Parquet, Delta or Iceberg: written, appended to, merged by key, read.
+"""Arrow tables as Parquet, Delta or Iceberg: write, append, merge by key, and read.
 
-``table_format`` has what a format does. ``parquet``, ``delta`` and ``iceberg`` do it, the last two through libraries of
-the extras of the same names, without a JVM. ``key_joins`` finds rows by their keys. What tables hold is left to
-callers.
+``table_format`` defines the interface of a format. ``parquet``, ``delta`` and ``iceberg`` implement it; the last two
+use the libraries of the extras of the same names, without a JVM. ``key_joins`` finds rows by key. Callers define the
+content of tables.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Tables of Delta Lake, through delta-rs: any directory or URI that it writes to, and no JVM."""
+"""Delta Lake tables through delta-rs, at any directory or URI that it supports, without a JVM."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _GONE: Final = "_gone"
 
 
 class DeltaFormat(TableFormat):
-    """Delta Lake. Files that nothing refers to stay until somebody calls ``DeltaTable.vacuum``."""
+    """Delta Lake. Unreferenced files remain until you call ``DeltaTable.vacuum``."""
 
     name = "delta"
     remote = True
 
     def exists(self, location: str) -> bool:
-        """Return whether there is a Delta table."""
+        """Return whether a Delta table exists."""
         return bool(DeltaTable.is_deltatable(location, self._options(location)))
 
     def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Make the table, or give one that is there these rows."""
+        """Create the table, or replace the rows of an existing one."""
         by = None if self.exists(location) else list(partition_by)
         write_deltalake(
             location, to_reader(rows), mode="overwrite", partition_by=by, storage_options=self._options(location)
         )
 
     def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to a table that is there."""
+        """Add rows to an existing table."""
         write_deltalake(self._table(location), to_reader(rows), mode="append")
 
     def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Merge as Delta does: only files with such keys are written anew."""
+        """Merge with Delta's own merge, which rewrites only files that contain the keys."""
         check_keys(rows, keys)
         columns = {name: f"source.`{name}`" for name in rows.column_names}
         (
@@ -57,7 +57,7 @@ class DeltaFormat(TableFormat):
         )
 
     def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the last version."""
+        """Return the rows of the latest version."""
         names = None if columns is None else list(columns)
         return self._table(location).to_pyarrow_dataset().scanner(columns=names).to_reader()
 
@@ -69,7 +69,7 @@ class DeltaFormat(TableFormat):
 
 
 def _source(rows: pa.Table, keys: Sequence[str], deleted_keys: pa.Table | None) -> pa.Table:
-    """Return all rows that are merged, with a column that says which are removed."""
+    """Return all rows to merge, with a column that marks removed rows."""
     marked = rows.append_column(_GONE, pa.repeat(pa.scalar(False), rows.num_rows))
     if deleted_keys is None:
         return marked

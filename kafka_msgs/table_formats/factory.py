@@ -1,4 +1,4 @@
-"""The formats by name, each imported when it is asked for."""
+"""The formats by name, imported lazily."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _FORMATS: Final = {
     "delta": ("kafka_msgs.table_formats.delta", "DeltaFormat", "deltalake", "delta"),
     "iceberg": ("kafka_msgs.table_formats.iceberg", "IcebergFormat", "pyiceberg", "iceberg"),
 }
-"""Of each format its module and class, and the package that it needs with the extra that brings it."""
+"""The module and class of each format, its required package, and the extra that installs it."""
 
 FORMAT_NAMES: Final = tuple(_FORMATS)
-"""The names of all formats; the first is the one that needs nothing but Arrow."""
+"""The names of all formats. The first one needs only Arrow."""
 
 
 def get_format(name: str, fs_options: FilesystemOptions = NO_OPTIONS) -> TableFormat:
-    """Return the format with that name, for tables on filesystems with these settings.
+    """Return the format with a name, for tables on filesystems with these options.
 
-    Raises ``OptionError`` if there is none, and ``MissingExtraError``.
+    Raises ``OptionError`` for an unknown name, and ``MissingExtraError``.
     """
     if name not in _FORMATS:
         expected = f"one of {', '.join(FORMAT_NAMES)} was expected"

@@ -1,8 +1,8 @@
-"""Tables of Apache Iceberg, through pyiceberg: format version 2, and no JVM.
+"""Apache Iceberg tables through pyiceberg: format version 2, without a JVM.
 
-Which catalog has a table is left to ``iceberg_catalog``. Files of rows are written by pyarrow and then added to the
-table, because pyiceberg 0.12 turns a list of structs that is null into an empty one, both ways. A merge writes files
-anew that have one of the keys.
+``iceberg_catalog`` finds the catalog of a table. pyarrow writes the data files, which are then added to the table,
+because pyiceberg 0.12 turns null lists of structs into empty lists when reading and writing. A merge rewrites the files
+that contain one of the keys.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class IcebergFormat(TableFormat):
     remote = True
 
     def exists(self, location: str) -> bool:
-        """Return whether the catalog has the table."""
+        """Return whether the catalog contains the table."""
         return self._at(location).exists()
 
     def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Make the table, or give one that is there these rows."""
+        """Create the table, or replace the rows of an existing one."""
         at, reader = self._at(location), to_reader(rows)
         if not at.exists():
             _create(at, reader, partition_by)
@@ -54,13 +54,13 @@ class IcebergFormat(TableFormat):
         _commit(table, _data_files(table), _write_files(at, table, reader))
 
     def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to a table that is there."""
+        """Add rows to an existing table."""
         at = self._at(location)
         table = at.table()
         _commit(table, [], _write_files(at, table, to_reader(rows)))
 
     def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Write the files anew that have one of the keys."""
+        """Rewrite the files that contain one of the keys."""
         check_keys(rows, keys)
         at = self._at(location)
         table = at.table()
@@ -73,7 +73,7 @@ class IcebergFormat(TableFormat):
         _commit(table, touched, _write_files(at, table, reader))
 
     def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the last version; strings and bytes have 64-bit offsets, and integers 32 bits or 64."""
+        """Return the rows of the latest version. Strings and bytes have 64-bit offsets; integers have 32 or 64 bits."""
         at = self._at(location)
         table = at.table()
         schema = _arrow_schema(table)
@@ -92,7 +92,7 @@ def _create(at: IcebergTable, rows: pa.RecordBatchReader, partition_by: Sequence
 
 
 def _commit(table: Table, removed: Sequence[DataFile], added: Sequence[str]) -> None:
-    """Make one new version of a table, with other files."""
+    """Commit one new version of a table with replaced files."""
     with table.transaction() as transaction:
         if removed:
             with transaction.update_snapshot().overwrite() as snapshot:
@@ -110,7 +110,7 @@ def _metadata(table: Table | Transaction) -> TableMetadata:
 
 
 def _write_files(at: IcebergTable, table: Table | Transaction, rows: pa.RecordBatchReader) -> list[str]:
-    """Write rows to new files, those of one partition each, and return the URLs of these."""
+    """Write rows to new files, each with rows of one partition, and return their URLs."""
     metadata, schema, made = _metadata(table), _arrow_schema(table), []
     by = [field.name for field in metadata.spec().fields]
     parted = schema
@@ -133,7 +133,7 @@ def _write_files(at: IcebergTable, table: Table | Transaction, rows: pa.RecordBa
 
 
 def _parted(batch: pa.RecordBatch, by: Sequence[str]) -> pa.RecordBatch:
-    """Return a batch with columns to part files by, since those are not in the files."""
+    """Return a batch with added partition columns, because the data files do not contain them."""
     for name in by:
         batch = batch.append_column(_PART + name, batch[name])
     return batch

@@ -1,7 +1,7 @@
-"""Where a table of Iceberg is: its name in a catalog, and its files on a filesystem.
+"""The location of an Iceberg table: its name in a catalog, and its files on a filesystem.
 
-On this machine the catalog is ``catalog.db`` beside the tables, a file of SQLite in the layout of Iceberg's JDBC
-catalog. Elsewhere it is the default catalog of pyiceberg's own configuration, a file or variables of the environment.
+For local tables, the catalog is ``catalog.db`` next to the tables, a SQLite file in the layout of Iceberg's JDBC
+catalog. For remote tables, it is the default catalog in pyiceberg's configuration file or environment variables.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 __all__ = ["CATALOG_FILE", "NAMESPACE", "IcebergTable", "catalog_of"]
 
 CATALOG_FILE: Final = "catalog.db"
-"""The catalog of local tables, beside their directories."""
+"""The catalog of local tables, next to their directories."""
 NAMESPACE: Final = "kafka"
-"""The namespace of the tables in their catalog; the name of a table is that of its directory."""
+"""The namespace of the tables in their catalog. Tables are named after their directories."""
 _SCHEME: Final = "file://"
 
 
 def catalog_of(directory: Path) -> SqlCatalog:
-    """Return the catalog of the tables in a directory, which is made with the first of them."""
+    """Return the catalog of the tables in a directory. The first table creates it."""
     return SqlCatalog(NAMESPACE, uri=f"sqlite:///{directory / CATALOG_FILE}", warehouse=f"{_SCHEME}{directory}")
 
 
 @frozen
 class IcebergTable:
-    """The place of a table. ``location`` is its URL, ``inner`` the path of that on the filesystem."""
+    """The location of a table. ``location`` is its URL, ``inner`` the path of the URL on the filesystem."""
 
     location: str
     inner: str
     filesystem: fs.FileSystem
     catalog: Callable[[], Catalog]
     there: Callable[[], bool]
-    """Whether there is a catalog."""
+    """Whether a catalog exists."""
 
     @classmethod
     def of(cls, location: str, fs_options: FilesystemOptions = NO_OPTIONS) -> IcebergTable:
-        """Return the place that a path or a URI names. Raises ``OptionError`` and ``JobPathError``."""
+        """Return the table at a path or URI. Raises ``OptionError`` and ``JobPathError``."""
         if "://" in location:
             filesystem, inner = resolve_uri(location, fs_options)
             return cls(
@@ -59,7 +59,7 @@ class IcebergTable:
             )
         path = Path(location).absolute()
         catalog = path.parent / CATALOG_FILE
-        # A URL as pyiceberg and Iceberg take it: nothing is quoted.
+        # pyiceberg and Iceberg expect an unquoted URL.
         return cls(f"{_SCHEME}{path}", str(path), fs.LocalFileSystem(), lambda: catalog_of(path.parent), catalog.exists)
 
     @property
@@ -68,15 +68,15 @@ class IcebergTable:
         return f"{NAMESPACE}.{self.inner.rpartition('/')[2]}"
 
     def exists(self) -> bool:
-        """Return whether the catalog has the table."""
+        """Return whether the catalog contains the table."""
         return self.there() and self.catalog().table_exists(self.name)
 
     def table(self) -> Table:
-        """Return the table. Raises the errors of pyiceberg."""
+        """Return the table. Raises pyiceberg's errors."""
         return self.catalog().load_table(self.name)
 
     def creation(self, schema: pa.Schema) -> CreateTableTransaction:
-        """Return the transaction that makes the table, and its namespace where there is none."""
+        """Return the transaction that creates the table, and create its namespace if it does not exist."""
         self.filesystem.create_dir(self.inner.rpartition("/")[0], recursive=True)
         catalog = self.catalog()
         catalog.create_namespace_if_not_exists(NAMESPACE)

@@ -1,6 +1,6 @@
-"""Rows of Arrow found by their keys: those that another table lacks, and those that are different there.
+"""Joins of Arrow tables by key: rows that another table lacks, and rows that differ there.
 
-Rows are joined by the columns of the key alone, since Arrow joins no lists and structs; whole rows are taken by number.
+Only the key columns are joined, because Arrow cannot join lists and structs. Complete rows are selected by row number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OTHER: Final = "_other"
 
 
 def check_keys(rows: pa.Table, keys: Sequence[str]) -> None:
-    """Raise ``OptionError`` where a key has a null, or where two rows have the same key."""
+    """Raise ``OptionError`` if a key contains a null, or if two rows have the same key."""
     for name in keys:
         if rows[name].null_count:
             raise _wrong(keys, f"a row has no {name}")
@@ -34,7 +34,7 @@ def _wrong(keys: Sequence[str], reason: str) -> OptionError:
 
 
 def removed_keys(rows: pa.Table, deleted_keys: pa.Table | None, keys: Sequence[str]) -> pa.Table:
-    """Return the keys of rows that a merge takes out: those that get other rows, and those that are gone."""
+    """Return the keys of the rows that a merge removes: replaced keys and deleted keys."""
     replaced = rows.select(keys)
     return (
         replaced
@@ -44,13 +44,13 @@ def removed_keys(rows: pa.Table, deleted_keys: pa.Table | None, keys: Sequence[s
 
 
 def anti_join(rows: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return the rows whose key is not in the other table, in their order."""
+    """Return the rows whose key is not in the other table, in order."""
     found = _numbered(rows, keys, _ROW).join(other.select(keys), list(keys), join_type="left anti", use_threads=False)
     return rows.take(pa.array(np.sort(found[_ROW].to_numpy())))
 
 
 def diff_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Return the rows that are not in ``before`` just so: new keys, and keys whose other columns differ."""
+    """Return the rows that differ from ``before``: new keys, and keys with changes in other columns."""
     left, right = _numbered(rows, keys, _ROW), _numbered(before, keys, _OTHER)
     pairs = left.join(right, list(keys), join_type="inner", use_threads=False)
     ours, theirs = rows.take(pairs[_ROW]), before.select(rows.column_names).take(pairs[_OTHER])
@@ -64,7 +64,7 @@ def diff_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table
 
 
 def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> np.ndarray:
-    """Return for each row whether two columns are equal there; Arrow compares no nested values."""
+    """Return for each row whether two columns are equal. Arrow itself cannot compare nested values."""
     if pa.types.is_nested(ours.type):
         return np.array([one == other for one, other in zip(ours.to_pylist(), theirs.to_pylist(), strict=True)], bool)
     both_null = pc.and_(ours.is_null(), theirs.is_null())
@@ -74,8 +74,8 @@ def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> np.ndarray:
 def drop_keys(batches: Iterable[pa.RecordBatch], removed: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows whose key was not removed.
 
-    Each join reads the keys once, so that batches are joined together until they have as many rows: the time stays
-    linear in both.
+    Each join reads all keys, so batches are combined until they have as many rows as there are keys. This keeps the
+    time linear in rows and keys.
     """
     for table in _together(batches, removed.num_rows):
         yield from anti_join(table, removed, keys).to_batches()

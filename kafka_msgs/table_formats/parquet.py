@@ -1,8 +1,8 @@
-"""Tables as directories of Parquet files, partitioned as Hive does it.
+"""Tables as directories of Parquet files with Hive partitioning.
 
-Parquet has no versions. A new one is made in a directory beside the table, which then takes its place by two renames;
-whoever was killed in between is put right by the next one that reads or writes. Files that a new version keeps are
-linked, not copied. Directories are local.
+Parquet has no table versions. A new version is written to a directory next to the table, and replaces it with two
+renames. If the process is killed between them, the next reader or writer completes the replacement. Unchanged files are
+linked to the new version, not copied. Only local directories are supported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafka_msgs.table_formats.table_format import TableFormat, cast_to_schema, t
 __all__ = ["ParquetFormat", "parquet_rows"]
 
 _SCHEMA: Final = "_common_metadata"
-"""The file with the types of all columns, those of partitions included; readers of Parquet know the name."""
+"""The file with the types of all columns, including partition columns. Parquet readers recognize the name."""
 _PARTITIONS: Final = b"kafka_msgs.partition_by"
 _MOST_PARTITIONS: Final = 100_000
 _OPEN_FILES: Final = 256
@@ -38,11 +38,11 @@ class ParquetFormat(TableFormat):
     name = "parquet"
 
     def exists(self, location: str) -> bool:
-        """Return whether there is a table that this class has written."""
+        """Return whether a table written by this class exists."""
         return (_current(location) / _SCHEMA).exists()
 
     def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Make the table, or give one that is there these rows."""
+        """Create the table, or replace the rows of an existing one."""
         by = _partitions(location) if self.exists(location) else list(partition_by)
         fresh = _beside(location, "new")
         shutil.rmtree(fresh, ignore_errors=True)
@@ -53,7 +53,7 @@ class ParquetFormat(TableFormat):
         _take_place(fresh, _current(location))
 
     def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to a table that is there."""
+        """Add rows to an existing table."""
         fresh = _beside(location, "new")
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.copytree(_current(location), fresh, copy_function=os.link)
@@ -61,7 +61,7 @@ class ParquetFormat(TableFormat):
         _take_place(fresh, _current(location))
 
     def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Write the table anew, as a stream, with other rows for the keys."""
+        """Rewrite the table as a stream, with the rows of the keys replaced."""
         check_keys(rows, keys)
         schema = _schema(location)
         given = cast_to_schema(rows, schema).read_all()
@@ -69,14 +69,14 @@ class ParquetFormat(TableFormat):
         self.write(pa.RecordBatchReader.from_batches(schema, chain(kept, given.to_batches())), location)
 
     def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the last version."""
+        """Return the rows of the latest version."""
         return parquet_rows(str(_current(location)), _schema(location), columns)
 
 
 def parquet_rows(
     location: str, schema: pa.Schema, columns: Sequence[str] | None = None, filesystem: fs.FileSystem | None = None
 ) -> pa.RecordBatchReader:
-    """Return the rows of a directory of Parquet files, with the types of a schema; times of the oldest form, too."""
+    """Return the rows of a directory of Parquet files with the types of a schema, including Parquet's old time type."""
     form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     by = ds.partitioning(schema, flavor="hive")
     files = ds.dataset(location, schema=schema, format=form, partitioning=by, filesystem=filesystem)
@@ -106,7 +106,7 @@ def _partitions(location: str) -> list[str]:
 
 
 def _current(location: str) -> Path:
-    """Return the directory of the table; one that was moved away and not replaced is moved back."""
+    """Return the directory of the table. If it was moved away and not replaced, move it back."""
     path, old = Path(location), _beside(location, "old")
     if not path.exists() and old.exists():
         old.rename(path)

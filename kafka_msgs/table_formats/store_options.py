@@ -1,6 +1,6 @@
-"""The settings of a filesystem as delta-rs and pyiceberg take them, which open object stores themselves.
+"""Conversion of filesystem options for delta-rs and pyiceberg, which open object stores themselves.
 
-Owns the names on that side. What Hadoop's settings mean, and which of them are for a place, is left to ``filesystems``.
+Owns the option names of these libraries. ``filesystems`` interprets Hadoop's settings and selects them by location.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _S3_SCHEMES: Final = ("s3", "s3a", "s3n")
 _AZURE_SCHEMES: Final = ("abfs", "abfss")
 _GCS_SCHEMES: Final = ("gs", "gcs")
 SCHEMES: Final = (*_S3_SCHEMES, *_AZURE_SCHEMES, *_GCS_SCHEMES)
-"""The stores that tables may be in."""
+"""The URI schemes of object stores for tables."""
 
 
 class _Names(NamedTuple):
-    """What an argument of Arrow's filesystem is called by delta-rs, and by pyiceberg; empty: it has no such thing."""
+    """The names of an Arrow filesystem argument in delta-rs and in pyiceberg; empty if unsupported."""
 
     delta: str = ""
     iceberg: str = ""
@@ -51,12 +51,12 @@ _GCS: Final = {"anonymous": _Names("google_skip_signature")}
 
 
 def storage_options(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
-    """Return the options of delta-rs for a place, none for this machine's. Raises ``ValueError``: a wrong setting."""
+    """Return the delta-rs options for a location, none for local paths. Raises ``ValueError`` for a wrong setting."""
     return {names.delta: value for names, value in _given(location, fs_options) if names.delta}
 
 
 def properties(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
-    """Return the properties of pyiceberg for a place. Raises ``ValueError`` for a wrong setting."""
+    """Return the pyiceberg properties for a location. Raises ``ValueError`` for a wrong setting."""
     return {names.iceberg: value for names, value in _given(location, fs_options) if names.iceberg}
 
 
@@ -78,7 +78,7 @@ def _named(names: Mapping[str, _Names], given: Mapping[str, Any]) -> Iterator[tu
 
 
 def _with_endpoint(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with an endpoint as one URL."""
+    """Return the arguments with the endpoint as a URL."""
     if "endpoint_override" not in given:
         return given
     scheme = given.get("scheme", "https")

@@ -1,7 +1,7 @@
-"""What a format of tables does: one value of ``TableFormat`` for each.
+"""The interface of table formats, ``TableFormat``.
 
-Owns what is the same for all: rows that are whole, the keys that are gone, days. How a table is kept is left to the
-module of the format.
+Owns the code that all formats share: publishing of complete tables, deleted keys, and day columns. The module of a
+format implements its storage.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ __all__ = ["TableFormat", "add_day_column", "cast_to_schema", "to_reader"]
 
 @frozen
 class TableFormat(ABC):
-    """Writes and reads tables of one format. Each call that writes makes one new version: all of it, or nothing.
+    """Writes and reads tables of one format. Each write call atomically creates one new version.
 
-    ``rows`` is a table of Arrow or anything that ``pyarrow`` reads as a stream of batches; a stream is not held in
-    memory. ``location`` is the directory of a table. It is the same directory for all versions. Where the format is
-    ``remote``, it may be the URI of one on S3, Azure or Google's storage, and ``fs_options`` are Hadoop's for it.
+    ``rows`` is an Arrow table or any object that ``pyarrow`` reads as a stream of batches; streams are not held in
+    memory. ``location`` is the directory of a table, which is the same for all versions. If the format is ``remote``,
+    it may also be a URI on S3, Azure or Google Cloud Storage, with Hadoop's settings in ``fs_options``.
     """
 
     name: ClassVar[str]
@@ -36,37 +36,36 @@ class TableFormat(ABC):
 
     @abstractmethod
     def exists(self, location: str) -> bool:
-        """Return whether there is a table of this format."""
+        """Return whether a table of this format exists."""
 
     @abstractmethod
     def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Make the table, or give one that is there these rows in the place of its own.
+        """Create the table, or replace the rows of an existing one.
 
-        ``partition_by`` names columns of few values: rows with other values are in other files. A table that is there
-        keeps its partitions and its columns.
+        ``partition_by`` names columns with few distinct values; rows with different values are in different files. An
+        existing table keeps its partitioning and its columns.
         """
 
     @abstractmethod
     def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to a table that is there."""
+        """Add rows to an existing table."""
 
     @abstractmethod
     def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Put rows in the place of those with the same keys, add the others, and remove rows with the keys of
-        ``deleted_keys``.
+        """Replace rows with the same keys, add rows with new keys, and remove rows with the keys of ``deleted_keys``.
 
-        ``deleted_keys`` has the columns ``keys``. A key that is in both keeps its new row. Raises ``OptionError`` where
-        a key has a null, or where two rows have the same key.
+        ``deleted_keys`` has the columns ``keys``. A key in ``rows`` and ``deleted_keys`` keeps its new row. Raises
+        ``OptionError`` if a key contains a null, or if two rows have the same key.
         """
 
     @abstractmethod
     def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the last version, in no order, with all columns or those that are named."""
+        """Return the rows of the latest version in arbitrary order, with all columns or the given ones."""
 
     def publish(
         self, rows: pa.Table, location: str, keys: Sequence[str] = (), partition_by: Sequence[str] = ()
     ) -> None:
-        """Leave the table with these rows, whatever there was before; with keys, only what differs is merged."""
+        """Replace the content of the table with these rows. With keys, only the differences are merged."""
         if not keys or not self.exists(location):
             self.write(rows, location, partition_by)
             return
@@ -82,13 +81,13 @@ def to_reader(rows: pa.RecordBatchReader | pa.Table) -> pa.RecordBatchReader:
 
 
 def cast_to_schema(rows: pa.RecordBatchReader | pa.Table, schema: pa.Schema) -> pa.RecordBatchReader:
-    """Return rows as a stream of batches with the columns of a schema, in its order and types."""
+    """Return rows as a stream of batches with the columns of a schema, in its order and with its types."""
     batches = (batch.select(schema.names).cast(schema) for batch in to_reader(rows))
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def add_day_column(rows: pa.RecordBatchReader | pa.Table, time: str, name: str = "day") -> pa.RecordBatchReader:
-    """Return rows with a last column for the day of a time in UTC, null where there is no time."""
+    """Return rows with an additional last column for the UTC day of a time, null without a time."""
     reader = to_reader(rows)
     batches = (batch.append_column(name, _days(batch[time])) for batch in reader)
     return pa.RecordBatchReader.from_batches(reader.schema.append(pa.field(name, pa.date32())), batches)

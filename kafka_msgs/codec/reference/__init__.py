@@ -1,7 +1,7 @@
-"""The reference interpreter: walks a plan slowly and simply, and always knows the current path and offset.
+"""The reference interpreter: a slow and simple walk over a plan that tracks the current path and offset.
 
-The fast executors are tested against it. They only detect that something is wrong, and where. Then this interpreter
-resumes there and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for
+The fast executors are tested against it. They only detect a fault and its location. This interpreter then resumes at
+the location and raises the exact error, with path and byte offset. It can also record the meaning of each byte, for
 annotated dumps. ``decoder`` reads, ``encoder`` writes, ``patcher`` changes, ``path`` is the path of a field, and
 ``faults`` describes where an executor stopped.
 """
@@ -42,7 +42,7 @@ def decode(
 
 
 def resume_decode(plan: Plan, data: bytes, options: CodecOptions, location: FaultLocation) -> None:
-    """Read on from the location where an executor stopped. Raises ``DecodeError`` unless everything there is right."""
+    """Resume reading at the location where an executor stopped. Raises ``DecodeError`` if it finds a fault."""
     Decoder(plan, data, location.position, options).resume(location)
 
 

@@ -1,6 +1,6 @@
-"""The interpreter that reads: from bytes to a message, with a span for each value if they are wanted.
+"""The decoding interpreter: converts bytes to a message, optionally with a span for each value.
 
-Every length is checked before it is used, and every element and byte is counted against the budget.
+It checks every length before using it, and counts every element and byte against the budget.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Span:
 class Decoder:
     """Reads one message. ``position`` is the next byte to read.
 
-    A subclass may watch or change how each value, field and tag is read. ``passers`` pass over fields faster, and
-    without errors.
+    A subclass may observe or change how each value, field and tag is read. ``passers`` skip fields faster, without
+    raising errors.
     """
 
     def __init__(self, plan: Plan, data: bytes | memoryview, offset: int, options: CodecOptions) -> None:
@@ -136,7 +136,7 @@ class Decoder:
     # Faults
 
     def resume(self, location: FaultLocation) -> None:
-        """Read on from a location to the end of the struct or value that contains it."""
+        """Resume reading from a location to the end of the struct or value that contains it."""
         self.end, self.elements_left, self.bytes_left = location.end, location.elements, location.bytes
         *outer, last = location.trail
         value = root_value(self.plan)
@@ -243,7 +243,7 @@ class Decoder:
             return self.passed(step) if step.skipped else self.value(step.value)
 
     def passed(self, step: Step) -> Any:
-        """Pass over the value of a field: only what tells its size is read. Return the default."""
+        """Skip the value of a field by reading only its size. Return the default."""
         fast, left = self.passers.get(id(step)), [self.elements_left]
         if fast is not None:
             with suppress(*FAILURES):
@@ -265,7 +265,7 @@ class Decoder:
         return self.tags(plan, count, -1)
 
     def tags(self, plan: StructPlan, count: int, previous: int) -> dict[str, Any]:
-        """Read so many tags, of which the first follows the tag ``previous``."""
+        """Read ``count`` tags; the first one follows the tag ``previous``."""
         known = {step.tag: step for step in plan.tagged}
         values: dict[str, Any] = {}
         unknown: list[tuple[int, bytes]] = []

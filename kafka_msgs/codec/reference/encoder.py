@@ -1,4 +1,4 @@
-"""The interpreter that writes: from a message to bytes. It refuses each value that the version cannot carry."""
+"""The encoding interpreter: converts a message to bytes. It refuses values that the version cannot carry."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Encoder:
     # Faults
 
     def resume(self, message: Any, trail: Trail) -> None:
-        """Encode the value to which a trail leads. Return without an error if the message has changed meanwhile."""
+        """Encode the value at a trail. Return without an error if the message has changed in the meantime."""
         *outer, last = trail
         value = root_value(self.plan)
         with suppress(LookupError, NotExactError):
@@ -179,7 +179,7 @@ class Encoder:
             self.value(step.value, getattr(item, step.attribute))
 
     def end(self, plan: StructPlan, item: Any) -> None:
-        """Write what follows the positional fields."""
+        """Write the bytes after the positional fields."""
         if plan.flexible:
             self.tag_section(plan, item)
         elif is_set(item.unknown_tagged_fields):

@@ -1,4 +1,4 @@
-"""The interpreter that changes: it reads a part of a plan, and copies the bytes of the message with the edits."""
+"""The patching interpreter: it reads a partial plan, and copies the bytes of the message with the edits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EditErrorFinder", "Patcher"]
 
 
 class Patcher(Decoder):
-    """Copies a message to ``out`` with the changes. ``copied`` is where copying goes on.
+    """Copies a message to ``out`` with the changes. ``copied`` is the position to resume copying from.
 
     ``edits`` are functions from value to value, by their numbers. A function that returns its argument changes nothing.
     """
@@ -56,7 +56,7 @@ class Patcher(Decoder):
         return old
 
     def edited(self, number: int, start: int, old: Any) -> Any:
-        """Return what becomes of the value that starts at a byte."""
+        """Return the edited value that starts at a byte."""
         return self.edits[number](old)
 
     def encoded(self, value: WireValue, new: Any) -> bytes:
@@ -66,7 +66,7 @@ class Patcher(Decoder):
         return bytes(encoder.out)
 
     def replace(self, start: int, new: bytes) -> None:
-        """Write ``new`` in the place of the bytes from ``start`` to here."""
+        """Write ``new`` instead of the bytes from ``start`` to the current position."""
         self.out += (self.whole[self.copied : start], new)
         self.copied = self.position
 
@@ -87,7 +87,7 @@ class Patcher(Decoder):
 
 
 class EditErrorFinder(Patcher):
-    """Puts a value in the place of the one at a byte, and reaches the error of that. No edit is called again."""
+    """Replaces the value at a byte, and finds the error of the new value without calling any edit again."""
 
     def __init__(self, plan: Plan, data: bytes, offset: int, options: CodecOptions, at: int, refused: Any) -> None:
         super().__init__(plan, data, offset, options, ())

@@ -1,4 +1,4 @@
-"""The path of the field that the interpreter is at. Errors and annotated dumps show it."""
+"""The path of the interpreter's current field, as shown in errors and annotated dumps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Parts of reports out of rows: lag and its trend, skew, retention, slow clients.
+"""Report parts built from rows: lag and its trend, skew, retention, slow clients.
 
-One module per question. Rows are mappings with the names of the columns in the tables of jobs, so that any engine may
-compute them. A row without a column is one where it is not known. Nothing here reads a file.
+Each topic has a module. Rows are mappings with the column names of job tables, so that any engine can compute them. If
+a row lacks a column, the value is unknown. This package does not read files.
 """

@@ -1,6 +1,6 @@
-"""Slow clients: who waits how long, who is throttled, gets errors or speaks old versions, and the slowest exchanges.
+"""Slow clients: latencies, throttling, errors and old versions per client, and the slowest exchanges.
 
-Requests that wait on purpose have no place in latencies: a broker holds them until there is something to answer.
+Latencies exclude requests that wait on purpose, which a broker holds until it has a result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka_msgs.report.sections.table_building import Row, Rows, grouped, larges
 __all__ = ["WAITING", "client_part"]
 
 WAITING: Final = ("Fetch", "FetchSnapshot", "JoinGroup", "ShareFetch", "SyncGroup")
-"""The apis whose requests wait on purpose: for data, or for the other members of a group."""
+"""The APIs whose requests wait on purpose, for data or for other group members."""
 
 _MICROS: Final = 1_000_000
 _MILLIS: Final = 1000
@@ -22,7 +22,7 @@ _SHOWN_BARS: Final = 12
 _SHOWN_APIS: Final = 3
 _LATENCIES: Final = ("p50", "p90", "p99", "max")
 _FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
-"""How many latencies a quantile needs to be shown."""
+"""The number of latencies that a quantile needs to be shown."""
 _CLIENT: Final[dict[str, Kind | None]] = {
     "clientId": "text",
     "software": "text",
@@ -56,13 +56,14 @@ _NOTE: Final = (
 
 
 def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[str, int]) -> ReportPart:
-    """Return what clients experience, the slowest first.
+    """Return the part about clients, the slowest first.
 
     A row of ``clients`` is a client id with a ``software``: ``hosts``, ``connections``, ``exchanges``, ``answered``;
-    ``p50Us`` to ``maxUs``, in microseconds, of the ``measured`` ones, which are not of ``WAITING``; ``throttled`` (how
-    many answers say so), ``throttleMs`` (their sum), ``errors`` and ``problems``. One of ``versions`` has ``clientId``,
-    ``api`` and ``version``. One of ``slowest`` is an exchange: ``clientId``, ``clientHost``, ``api``, ``version``,
-    ``latencyUs``, ``requestAtUs``, ``requestSize``, ``responseSize``. ``highest`` has the highest versions of apis.
+    ``p50Us`` to ``maxUs``, in microseconds, of the ``measured`` exchanges, which exclude ``WAITING``; ``throttled``
+    (number of throttled responses), ``throttleMs`` (their total), ``errors`` and ``problems``. A row of ``versions``
+    has ``clientId``, ``api`` and ``version``. A row of ``slowest`` is an exchange: ``clientId``, ``clientHost``,
+    ``api``, ``version``, ``latencyUs``, ``requestAtUs``, ``requestSize``, ``responseSize``. ``highest`` maps APIs to
+    their highest version.
     """
     old = _old_versions(versions, highest)
     found = [_client(row, old.get(row["clientId"], "")) for row in clients]
@@ -83,13 +84,13 @@ def _client(row: Row, old: str) -> dict[str, Any]:
 
 
 def _seconds(row: Row, name: str) -> float | None:
-    """Return a latency; None for a quantile of so few that none of them need lie beyond it."""
+    """Return a latency in seconds, or None for a quantile of too few latencies."""
     micros = row.get(f"{name}Us")
     return None if micros is None or row["measured"] < _FEWEST[name] else micros / _MICROS
 
 
 def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:
-    """Return the versions of each client that are furthest below the highest ones, as text."""
+    """Return, as text, the versions of each client that are furthest below the highest versions."""
     found = {}
     for (client,), each in grouped(rows, "clientId").items():
         lowest = {api: min(row["version"] for row in some) for (api,), some in grouped(each, "api").items()}

@@ -1,7 +1,7 @@
-"""Lag in records and in time, whether it grows, and what Kafka Streams wrote of the time of its partitions.
+"""Lag in records and in time, its trend, and the partition times written by Kafka Streams.
 
-A lag in time is the age of the oldest record that is not consumed yet, at the newest time that is known of the input.
-The trend compares what the group has committed with what was produced since its oldest commit in the history.
+Time lag is the age of the oldest unconsumed record, relative to the newest known time of the input. The trend compares
+the offsets that the group has committed with the records produced since its oldest commit in the history.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> ReportP
     """Return lag, trend and partition times of committed offsets.
 
     A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
-    ``commitTimestampMs``. Where they are known it has ``unreadMs``, the time of the oldest record that is not
-    consumed; ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``,
-    the end of the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch.
-    ``total`` is how many rows there are, where the given ones are only those with the largest lags.
+    ``commitTimestampMs``. If known, it also has ``unreadMs``, the time of the oldest unconsumed record;
+    ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``, the end of
+    the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch. ``total`` is
+    the total number of rows, if ``rows`` contains only the rows with the largest lags.
     """
     known = [with_times(row, as_of) for row in rows]
     timed = any(row["lagSeconds"] is not None for row in known)
@@ -112,7 +112,7 @@ def _plot(groups: Rows) -> list[Section]:
 
 
 def with_times(row: Row, as_of: int | None) -> dict[str, Any]:
-    """Return a row of ``lag_part`` with what follows from it: times, ages, rates, and the partition time of Streams."""
+    """Return a row of ``lag_part`` with derived columns: times, ages, rates, and the partition time of Streams."""
     unread, lag = row.get("unreadMs"), row.get("lag")
     age = 0.0 if lag is not None and lag <= 0 else _age(unread, as_of)
     return {**row, "unreadSince": unread, "lagSeconds": age, **_trend(row, as_of), **_streams(row, as_of)}
@@ -125,7 +125,7 @@ def _age(moment: int | None, as_of: int | None) -> float | None:
 
 
 def _trend(row: Row, as_of: int | None) -> dict[str, Any]:
-    """Return the records an hour that were consumed and produced since the oldest commit, and what follows."""
+    """Return the hourly rates of consumed and produced records since the oldest commit, and derived values."""
     since = row.get("firstCommitMs")
     consumed = _rate(row.get("firstCommitOffset"), row.get("committedOffset"), since, row.get("commitTimestampMs"))
     produced = _rate(row.get("firstEndOffset"), row.get("endOffset"), since, as_of)
@@ -140,14 +140,14 @@ def _trend(row: Row, as_of: int | None) -> dict[str, Any]:
 
 
 def _rate(before: int | None, after: int | None, start: int | None, end: int | None) -> float | None:
-    """Return how many an hour, None where that is not known or no time has passed."""
+    """Return the hourly rate, or None if it is unknown or no time has passed."""
     if before is None or after is None or start is None or end is None or start < 0 or end <= start:
         return None
     return (after - before) * _HOUR_MS / (end - start)
 
 
 def _catch_up(lag: int | None, consumed: float | None, produced: float | None) -> float | None:
-    """Return after how many seconds the group has consumed all, at its rate; None where it never has."""
+    """Return the seconds until the group has consumed all records at its current rate, or None if it never will."""
     if lag is not None and lag <= 0:
         return 0.0
     if lag is None or consumed is None or produced is None or consumed <= produced:
@@ -170,7 +170,7 @@ def _streams(row: Row, as_of: int | None) -> dict[str, Any]:
 
 
 def _group(name: str, rows: Rows) -> dict[str, Any]:
-    """Add a group up: sums of records, the longest time, and the rates of the partitions that have both."""
+    """Aggregate a group: record sums, the longest time lag, and the rates of partitions that have both rates."""
     rated = [row for row in rows if row["trendPerHour"] is not None]
     lags = [row["lag"] for row in rows if row.get("lag") is not None]
     ages = [row["lagSeconds"] for row in rows if row["lagSeconds"] is not None]

@@ -1,7 +1,7 @@
-"""Size and retention: how much lies where, since when, what the configuration says, and how much comes each day.
+"""Size and retention: stored bytes, their age, the retention configs, and the daily growth.
 
 A broker deletes a closed segment when its newest record is older than ``retention.ms``, or when the later segments
-of the partition have ``retention.bytes`` without it (``UnifiedLog.deleteOldSegments``).
+of the partition alone reach ``retention.bytes`` (``UnifiedLog.deleteOldSegments``).
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ def retention_part(
     """Return sizes, times and retention of topics, partitions and segments.
 
     A row is a segment: ``topic``, ``partition``, ``segment`` (a text that sorts by offset), ``bytes``, and ``oldestMs``
-    and ``newestMs``, None where no record has a time. ``configs`` has the settings of topics, as far as they are known.
-    ``as_of`` is the newest time of the input. ``total`` is how many segments there are, where the rows are only the
-    largest ones.
+    and ``newestMs``, None if no record has a timestamp. ``configs`` contains the known topic configs. ``as_of`` is the
+    newest time of the input. ``total`` is the total number of segments, if ``rows`` contains only the largest ones.
     """
     segments = _with_active(rows)
     partitions = [_sums(each) for each in grouped(segments, "topic", "partition").values()]
@@ -87,7 +86,7 @@ def retention_part(
 
 
 def _with_active(rows: Rows) -> list[dict[str, Any]]:
-    """Mark the last segment of each partition, which a broker writes to and does not delete."""
+    """Mark the active segment of each partition, which a broker writes to and does not delete."""
     last = {place: max(row["segment"] for row in each) for place, each in grouped(rows, "topic", "partition").items()}
     return [
         {
@@ -101,7 +100,7 @@ def _with_active(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _sums(rows: Rows) -> dict[str, Any]:
-    """Add up segments of a topic or a partition."""
+    """Return the sums over the segments of a topic or partition."""
     oldest = min((row["oldest"] for row in rows if row["oldest"] is not None), default=None)
     newest = max((row["newest"] for row in rows if row["newest"] is not None), default=None)
     size = sum(row["bytes"] for row in rows)
@@ -115,7 +114,7 @@ def _sums(rows: Rows) -> dict[str, Any]:
         "oldest": oldest,
         "newest": newest,
         "spanSeconds": None if span is None else span / _SECOND_MS,
-        # Less than an hour says nothing about a day.
+        # Less than an hour of data is too short for a daily rate.
         "bytesPerDay": None if span is None or span < _HOUR_MS else size * _DAY_MS / span,
     }
 
@@ -138,7 +137,7 @@ def _topic(rows: Rows, settings: Mapping[str, str], as_of: int | None) -> dict[s
 
 
 def _number(text: str | None) -> int | None:
-    """Return a limit; None for none, which is -1 in a configuration, and for what is not a number."""
+    """Return a limit, or None for no limit, which is -1 in a config, and for a value that is not a number."""
     try:
         limit = int(text or "")
     except ValueError:
@@ -147,7 +146,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _overdue_time(rows: Rows, limit: int | None, as_of: int | None) -> float | None:
-    """Return for how long the oldest closed segment of a partition could have been deleted by its time."""
+    """Return how long ago the oldest closed segment of a partition became deletable by time, in seconds."""
     closed = [row for row in rows if not row["active"]]
     oldest = min(closed, key=lambda row: row["segment"], default=None)
     if oldest is None or oldest["newest"] is None or limit is None or as_of is None:
@@ -157,7 +156,7 @@ def _overdue_time(rows: Rows, limit: int | None, as_of: int | None) -> float | N
 
 
 def _overdue_bytes(rows: Rows, limit: int | None) -> int | None:
-    """Return how many bytes of closed segments could have been deleted by size: as many as whole segments allow."""
+    """Return the size of the closed segments that could have been deleted by size, in bytes."""
     if limit is None:
         return None
     left = sum(row["bytes"] for row in rows) - limit

@@ -1,4 +1,4 @@
-"""How unevenly data lies on partitions and brokers, and partitions on members of groups."""
+"""Skew of data between partitions and brokers, and of partitions between group members."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ _NOTE: Final = "skew: the largest by the mean, 1 where all are alike; variation:
 def partition_part(rows: Rows, total: int | None = None) -> ReportPart:
     """Return the skew between the partitions of each topic.
 
-    A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``. ``total`` is how many there are, where the
-    rows are only the largest ones.
+    A row is a partition: ``topic``, ``partition``, ``bytes``, ``records``. ``total`` is the total number of partitions,
+    if ``rows`` contains only the largest ones.
     """
     topics = largest_first([_topic(name, each) for (name,), each in grouped(rows, "topic").items()], "skew", "topic")
     labels, note = {"topic": "topic"}, subset_note(rows, total, "the most bytes", _NOTE)
@@ -87,11 +87,11 @@ def _topic(name: str, rows: Rows) -> dict[str, Any]:
 
 
 def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequence[int]]]) -> ReportPart:
-    """Return what each broker holds; nothing where no placement is known.
+    """Return the part about the data on each broker, empty if no placement is known.
 
-    Rows are those of ``partition_part``. ``placements`` has the leader, -1 for none, and the replicas of partitions.
-    The first replica is the preferred leader: after a shutdown no partition has a leader. A partition that has no row
-    counts without bytes.
+    The rows are the same as in ``partition_part``. ``placements`` contains the leader, -1 for none, and the replicas of
+    partitions. The first replica is the preferred leader, which is used because no partition has a leader after a
+    shutdown. Partitions without a row count with 0 bytes.
     """
     sizes = {(row["topic"], row["partition"]): row["bytes"] for row in rows}
     brokers: defaultdict[int, dict[str, Any]] = defaultdict(lambda: dict.fromkeys(_BROKER, 0))
@@ -139,10 +139,10 @@ def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
 
 
 def member_part(rows: Rows, total: int | None = None) -> ReportPart:
-    """Return how evenly partitions and active tasks are assigned to the members of each group.
+    """Return the skew of partitions and active tasks between the members of each group.
 
-    A row is a member: ``group``, ``memberId``, and ``assigned``, how many it has. Members without any are rows, too.
-    ``total`` is how many there are, where the rows are only those that have most.
+    A row is a member: ``group``, ``memberId``, and ``assigned``, its number of partitions and tasks, which may be 0.
+    ``total`` is the total number of members, if ``rows`` contains only the members with the most assignments.
     """
     groups = [_members(name, each) for (name,), each in grouped(rows, "group").items()]
     shown = largest_first(groups, "skew", "group")

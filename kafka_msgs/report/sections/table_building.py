@@ -1,4 +1,4 @@
-"""From rows to tables and metrics, and how evenly a number is spread."""
+"""Conversion of rows to tables and metrics, and measures of skew."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ __all__ = [
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 _SHOWN: Final = 500
-"""How many rows of a table a page shows."""
+"""The number of rows of a table that a page shows."""
 
 
 @frozen
 class Spread:
-    """How evenly a number is spread: ``skew`` is the largest by the mean, 1 where all are alike.
+    """The spread of values: ``skew`` is the maximum divided by the mean; 1 means perfectly even.
 
-    ``variation`` is the standard deviation by the mean, 0 where all are alike. Both are None for a mean of 0.
+    ``variation`` is the standard deviation divided by the mean; 0 means perfectly even. For a mean of 0, ``skew`` and
+    ``variation`` are None.
     """
 
     mean: float
@@ -43,7 +44,7 @@ class Spread:
 
 
 def measure_spread(values: Sequence[float]) -> Spread:
-    """Return how evenly values are spread, at least one, none of them negative."""
+    """Return the spread of one or more non-negative values."""
     mean = sum(values) / len(values)
     if not mean:
         return Spread(mean, max(values), None, None)
@@ -52,7 +53,7 @@ def measure_spread(values: Sequence[float]) -> Spread:
 
 
 def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Return rows by the values of columns, in the order in which they come."""
+    """Return rows grouped by the values of columns, in input order."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[column] for column in columns), []).append(row)
@@ -60,7 +61,7 @@ def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Ro
 
 
 def largest_first(rows: Iterable[Row], column: str, *then: str) -> list[Row]:
-    """Return rows by a number, the largest first and those without one last, then by the text of other columns."""
+    """Return rows sorted by a number, the largest first and missing numbers last, then by the text of other columns."""
 
     def key(row: Row) -> tuple[Any, ...]:
         value = row.get(column)
@@ -76,9 +77,9 @@ def _text_key(value: Any) -> tuple[bool, float, str]:
 def table_from(
     title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "", total: int | None = None
 ) -> Table:
-    """Return a table of rows. ``kinds`` has the columns in their order; None leaves the kind to the values.
+    """Return a table of rows. ``kinds`` lists the columns in order; None derives the kind from the values.
 
-    ``total`` is how many rows there are, where ``rows`` are not all of them.
+    ``total`` is the total number of rows, if ``rows`` is only a subset.
     """
     shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
     known = {column: kind for column, kind in kinds.items() if kind is not None}
@@ -86,19 +87,19 @@ def table_from(
 
 
 def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:
-    """Return a note about figures that are made of some of all rows; ``which`` says of which."""
+    """Return a note that statistics are based on a subset of the rows; ``which`` describes the subset."""
     some = f"out of {len(rows):,} of {total:,} rows, those with {which}" if (total or 0) > len(rows) else ""
     return "; ".join(filter(None, (some, note)))
 
 
 def metric_of(name: str, help_text: str, rows: Rows, column: str, labels: Mapping[str, str]) -> Metric:
-    """Return a gauge with a sample for each row that has a value; ``labels`` are columns by the names of the labels."""
+    """Return a gauge with a sample for each row that has a value; ``labels`` maps label names to columns."""
     (metric,) = metrics_of(rows, labels, ((name, help_text, column),))
     return metric
 
 
 def metrics_of(rows: Rows, labels: Mapping[str, str], gauges: Iterable[tuple[str, str, str]]) -> tuple[Metric, ...]:
-    """Return gauges, each given as name, help and column, like ``metric_of``. A row has the same labels in all."""
+    """Return gauges, each given as name, help and column, like ``metric_of``. All gauges of a row share its labels."""
     known = [{label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()} for row in rows]
     return tuple(
         Metric(name=name, help=help_text, samples=tuple(_samples(rows, column, known)))

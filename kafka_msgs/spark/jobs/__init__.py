@@ -1,5 +1,5 @@
-"""The jobs: what whole log directories and captures add up to, as tables and a report.
+"""The jobs, which summarize complete log directories and captures as tables and a report.
 
-One module per job; ``job`` has what they have in common. Nothing is imported here, so that each costs only what it
-needs.
+Each job has a module; ``job`` contains the shared code. This module imports none of them, so that each job loads only
+its dependencies.
 """

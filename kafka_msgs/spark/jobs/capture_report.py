@@ -1,6 +1,6 @@
-"""The traffic between clients and brokers, per api and version: counts, latencies, sizes, errors.
+"""Client traffic per API and version: counts, latencies, sizes and errors.
 
-Owns the figures, which are those of ``kafka_msgs.capture.summary``, for captures of any size.
+Owns the statistics, which are the same as in ``kafka_msgs.capture.summary``, for captures of any size.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COLUMNS: Final = (
     "_errorKind",
     "_errorBytes",
 )
-"""The columns of ``kafka-capture`` that the job needs; the bodies are not among them."""
+"""The columns of ``kafka-capture`` that the job needs, without the bodies."""
 
 _API: Final = ("apiKey", "api", "version")
 _CONNECTION: Final = ("file", "connection")
@@ -68,24 +68,24 @@ def exchanges_frame(spark: SparkSession, paths: Sequence[str], options: Mapping[
 
 
 def capture_report(exchanges: DataFrame) -> dict[str, DataFrame]:
-    """Return the figures of captures, as lazy tables.
+    """Return the statistics of captures, as lazy tables.
 
     ``exchanges`` are rows of ``kafka-capture``, with at least ``COLUMNS``.
 
-    ``summary`` has one row per api and version: the number of ``exchanges`` and of those ``answered``; the exact
-    quantiles of the latency in microseconds, as ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; ``requestBytes`` and
-    ``responseBytes`` in all, and the largest of each; how many have ``problems``, ``errors`` other than 0 in their
-    responses, and from how many ``clients`` they came. ``errors`` counts the error codes of each, ``clients`` the
-    exchanges of each client id, and ``slowClients`` what clients of each id and software experience: quantiles of
-    latencies without requests that wait on purpose, throttle times, errors. ``seconds`` has what was asked in each
-    second (``second``, and ``secondMs`` in milliseconds since the epoch).
-    ``problems`` has one row for everything that is not an exchange or could not be decoded, with its size in bytes.
+    ``summary`` has one row per API and version: the number of ``exchanges``, and of ``answered`` ones; the exact
+    latency quantiles in microseconds, ``p50Us``, ``p90Us`` and ``p99Us``, and ``maxUs``; the total and largest
+    ``requestBytes`` and ``responseBytes``; the number of exchanges with ``problems``, and with ``errors`` other than 0
+    in their responses; and the number of ``clients``. ``errors`` counts error codes per API and version. ``clients``
+    counts the exchanges per client id. ``slowClients`` lists, per client id and software, latency quantiles (excluding
+    requests that wait on purpose), throttle times and errors. ``seconds`` counts the requests in each second
+    (``second``, and ``secondMs`` in milliseconds since the epoch).
+    ``problems`` has one row for each item that is not an exchange or could not be decoded, with its size in bytes.
     """
     return JOB.tables({"exchanges": exchanges})
 
 
 def _facts(tables: Tables) -> DataFrame:
-    """The rows of exchanges and faults, so that captures are read once."""
+    """Return the rows of exchanges and faults, so that captures are read only once."""
     return tables["exchanges"].select(*COLUMNS)
 
 
@@ -131,7 +131,7 @@ def _clients(tables: Tables) -> DataFrame:
 
 
 def _slow_clients(tables: Tables) -> DataFrame:
-    """What each client id with each software experiences; a connection has the software that it named."""
+    """Return the statistics per client id and software. The software of a connection is the one that it sent."""
     exchanges = _exchanges(tables)
     named = exchanges.where("clientSoftware IS NOT NULL").groupBy(*_CONNECTION).agg(
         F.min("clientSoftware").alias("software")
@@ -229,7 +229,7 @@ def _shown_latency(micros: float | None) -> float | None:
 
 
 def _enough(share: float) -> int:
-    """How many answers a quantile needs to be shown: so many that one of them lies beyond it, and no fewer than ten."""
+    """Return how many responses a quantile needs to be shown: at least one beyond it, and at least ten in total."""
     return max(_FEWEST, round(1 / (1 - share)))
 
 
@@ -239,7 +239,7 @@ def _with_sound_quantiles(summary: DataFrame) -> DataFrame:
 
 
 def _time_plot(seconds: DataFrame) -> list[Section]:
-    """Exchanges over time of the apis that were called most, in steps that give a bounded number of points."""
+    """Return a plot of exchanges over time for the most called APIs, with a bounded number of points."""
     ends: Any = seconds.agg(F.min("secondMs").alias("first"), F.max("secondMs").alias("last")).first()
     most = seconds.groupBy("api").agg(F.sum("exchanges").alias("sum")).where("api IS NOT NULL")
     names = [row["api"] for row in most.orderBy(F.col("sum").desc(), "api").take(_SHOWN_LINES)]

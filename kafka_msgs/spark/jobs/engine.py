@@ -1,7 +1,7 @@
-"""Jobs in tasks of Spark: each reads one partition, on any filesystem.
+"""Jobs as Spark tasks: each task reads one partition, on any filesystem.
 
-Owns what jobs find at the paths that they are given, and the one query of Spark. What a task does is
-``kafka_msgs.pipeline``: rows are reduced where they are read, and do not pass through the JVM.
+Owns the job inputs at given paths, and the single Spark query. ``kafka_msgs.pipeline`` implements the tasks, which
+reduce rows while reading them, so that rows do not pass through the JVM.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["RemoteInputs", "spark_engine"]
 
 _PIECE_BYTES: Final = 32 << 20
-"""How much of a segment of another filesystem is on the disk of a worker at a time."""
+"""The maximum size of a remote segment's part on the disk of a worker."""
 
 
 class RemoteInputs:
-    """Paths of the source ``kafka-log``, on any filesystem. ``fs_options`` are those of filesystems.
+    """Job inputs at paths of the source ``kafka-log``, on any filesystem. ``fs_options`` are filesystem options.
 
-    Raises what ``partitions_in`` raises.
+    Raises the errors of ``partitions_in``.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], fs_options: FilesystemOptions = NO_OPTIONS) -> None:
@@ -50,7 +50,7 @@ class RemoteInputs:
         self._partitions = partitions_in(paths, fs_options=fs_options)
 
     def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
-        """Return the partitions, or those of a topic; raises ``JobPathError`` if there is none, and ``OSError``."""
+        """Return the partitions, optionally of one topic. Raises ``JobPathError`` if none is found, and ``OSError``."""
         found = tuple(_log(each) for each in self._partitions if topic in (None, each.topic))
         if not found:
             shown = ", ".join(map(mask_uri, self.paths))
@@ -58,12 +58,12 @@ class RemoteInputs:
         return found
 
     def local_partitions(self) -> dict[tuple[str, int], Partition]:
-        """Return the partitions that are on this machine."""
+        """Return the partitions on this machine."""
         found = {(each.topic, each.number): directory_of(each) for each in self._partitions}
         return {place: Partition(Path(path)) for place, path in found.items() if path is not None}
 
     def times(self) -> dict[tuple[str, int], LogTimestamps]:
-        """Return the logs of all partitions, to be asked for times."""
+        """Return the logs of all partitions, for timestamp lookups."""
         here = self.local_partitions()
         places = {(each.topic, each.number): each for each in self._partitions}
         return {
@@ -72,12 +72,12 @@ class RemoteInputs:
         }
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return the offsets after the last records. One whose last segment was deleted meanwhile is not known."""
+        """Return the log end offsets, except of partitions whose last segment was deleted in the meantime."""
         found = {(each.topic, each.number): end_of(each) for each in self._partitions}
         return {place: end for place, end in found.items() if end is not None}
 
     def names(self) -> dict[str, str]:
-        """Return the names of topics by their ids, where these are known; reads a file of each partition."""
+        """Return the known topic names by topic id. Reads one file per partition."""
         found = {topic_id_of(each): each.topic for each in self._partitions}
         return {topic_id: name for topic_id, name in found.items() if topic_id is not None}
 
@@ -89,7 +89,7 @@ def _log(partition: StoredPartition) -> PartitionInput:
 
 
 def spark_engine(spark: SparkSession) -> Engine:
-    """Return the engine that reads every partition in a task of its own, the largest ones first."""
+    """Return the engine that reads every partition in a separate task, the largest partitions first."""
 
     def each(
         function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
@@ -113,7 +113,7 @@ def _segment(file: LogFile) -> SegmentInput:
 
 
 def _pieces(file: LogFile, start: int) -> Iterator[SegmentPart]:
-    """Yield a segment of this machine whole, and one of another filesystem in pieces."""
+    """Yield a local segment as one part, and a remote segment as several parts."""
     if not file.root:
         yield SegmentPart(start, None, partial(_whole, file.path))
     elif start < file.size:

@@ -1,8 +1,8 @@
-"""Every committed offset of every group, latest and history, from the records of ``__consumer_offsets``.
+"""Committed offsets of all groups, latest and history, from the records of ``__consumer_offsets``.
 
-Owns what counts, as it does for a coordinator that loads the topic: the record with the highest offset of each group,
-topic and partition, a record without a value deletes, and a record in a transaction counts if the transaction was
-committed. Groups that are empty are there like all others. What groups are is left to ``group_state``.
+Owns the rules that a coordinator applies when it loads the topic: the record with the highest offset of each group,
+topic and partition wins, a record without a value is a deletion, and a record in a transaction counts if the
+transaction was committed. Empty groups are included. ``group_state`` describes the groups.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIELDS: Final = {
     "expireTimestamp": "expire_timestamp",
     "topicId": "topic_id",
 }
-"""The columns of a commit, and the fields of the value that they have."""
+"""The columns of a commit and their fields in the value."""
 
 _TIMES: Final = ("commitTimestamp", "expireTimestamp")
 _COMMIT: Final = tuple(each for name in _FIELDS for each in ((name, f"{name}Ms") if name in _TIMES else (name,)))
@@ -43,18 +43,18 @@ _LOG: Final = ("logPartition", "logOffset", "logTimestamp", "logTimestampMs")
 def group_offsets(
     records: DataFrame, *, end_offsets: DataFrame | None = None, partitions: DataFrame | None = None
 ) -> dict[str, DataFrame]:
-    """Return what groups have committed, as lazy tables.
+    """Return the committed offsets of groups, as lazy tables.
 
-    ``records`` are rows of ``kafka-log`` of ``__consumer_offsets``, read with ``control=true`` and
-    ``isolation=read_uncommitted``. ``end_offsets`` (``topic``, ``partition``, ``endOffset``) is what lags are taken
-    from; without it, ``partitions`` (the same with ``topicId``, as ``read_partitions`` gives it) is.
+    ``records`` are ``kafka-log`` rows of ``__consumer_offsets``, read with ``control=true`` and
+    ``isolation=read_uncommitted``. ``end_offsets`` (``topic``, ``partition``, ``endOffset``) provides the log end
+    offsets for lags, or else ``partitions`` (the same with ``topicId``, as ``partitions_frame`` returns it).
 
-    ``log`` has all records, commits decoded. ``history`` has a row for each commit and each deletion (``tombstone``);
-    ``outcome`` is that of its transaction, ``none`` without one.
-    ``offsets`` has what is committed at the end of the log: offset, metadata, times, and ``lag`` in records, null where
-    the end is not known. A time has two columns, such as ``commitTimestamp``, and ``commitTimestampMs`` for the number
-    of milliseconds since the epoch. ``pending`` has what open transactions would commit.
-    ``groups`` has one row per group, ``problems`` one per record or batch that could not be read.
+    ``log`` contains all records, with commits decoded. ``history`` has a row for each commit and each deletion
+    (``tombstone``); ``outcome`` is the outcome of its transaction, ``none`` without one.
+    ``offsets`` contains the committed offsets at the end of the log: offset, metadata, times, and ``lag`` in records,
+    null if the log end offset is unknown. A time has two columns, such as ``commitTimestamp``, and
+    ``commitTimestampMs`` in milliseconds since the epoch. ``pending`` contains the offsets in open transactions.
+    ``groups`` has one row per group, ``problems`` one per unreadable record or batch.
     """
     inputs = {"records": records, "end_offsets": end_offsets, "partitions": partitions}
     known = {name: rows for name, rows in inputs.items() if rows is not None}
@@ -64,10 +64,10 @@ def group_offsets(
 
 
 def _log(tables: Tables) -> DataFrame:
-    """All rows in one table, commits decoded, all else as bytes: the log is read once, and what follows reads this."""
+    """Return all rows, with commits decoded and everything else as bytes. Later steps read this table, not the log."""
     rows = classify_records(tables["records"])
     commit = F.col("kind") == COMMIT
-    # The oldest keys and values are laid out as those of today; only the number in front of the key is another.
+    # The oldest keys and values use today's layout; only the leading number of the key differs.
     key = F.concat(F.unhex(F.lit("0001")), F.substring("key", F.lit(3), F.length("key")))
     read = rows.withColumns(
         {
@@ -95,7 +95,7 @@ def _log(tables: Tables) -> DataFrame:
 
 
 def _history(tables: Tables) -> DataFrame:
-    """All commits; those in a transaction find out how it ended, the others count as they are."""
+    """Return all commits, the transactional ones with the outcome of their transaction."""
     log = tables["log"]
     commit = F.col("kind") == COMMIT
     ending = log.where((F.col("kind") == MARKER) | commit & F.col("transactional"))
@@ -115,7 +115,7 @@ def _committed() -> list[Column]:
 
 
 def _latest(tables: Tables) -> DataFrame:
-    """The last row of each key that counts. A deletion counts at once, even in an open transaction."""
+    """Return the last effective row of each key. A deletion takes effect immediately, even in an open transaction."""
     history = tables["history"]
     counting = history.where(F.col("tombstone") | F.col("outcome").isin(*COUNTS))
     return latest_by_key(counting, key=_KEY, partition=("logPartition",), offset="logOffset", keep_tombstones=True)
@@ -132,7 +132,7 @@ def _offsets(tables: Tables) -> DataFrame:
 
 
 def _pending(tables: Tables) -> DataFrame:
-    """What open transactions would commit: of each producer the last row of each key, unless deleted after it."""
+    """Return the pending commits of open transactions: the last row per producer and key, unless deleted later."""
     history = tables["history"]
     waiting = history.where("outcome = 'open' AND NOT tombstone")
     place = ("logPartition", "producerId")
@@ -143,7 +143,7 @@ def _pending(tables: Tables) -> DataFrame:
 
 
 def _groups(tables: Tables) -> DataFrame:
-    """All groups that are there at the end: those with records of their own, and those that have offsets only."""
+    """Return all groups at the end of the log: groups with group records, and groups that have only offsets."""
     offsets = (
         tables["offsets"]
         .groupBy("group")
@@ -157,7 +157,7 @@ def _groups(tables: Tables) -> DataFrame:
     described = describe_groups(tables["log"]).where("group IS NOT NULL")
     own = described.select("group", "kind", "state", "epoch", F.size("members").alias("members"))
     found = own.join(offsets, "group", "full")
-    # A coordinator loads a group that has offsets only as an empty classic one.
+    # A coordinator loads a group that has only offsets as an empty classic group.
     return found.fillna({"kind": "classic", "state": "Empty", "members": 0, "partitions": 0})
 
 
@@ -173,4 +173,4 @@ _TABLES: Final[Mapping[str, Callable[[Tables], DataFrame]]] = {
     "groups": _groups,
     "problems": _problems,
 }
-"""The tables, each made from the inputs and those before it."""
+"""The tables, each built from the inputs and earlier tables."""

@@ -1,8 +1,8 @@
-"""Groups as they are at the end of ``__consumer_offsets``, as lazy tables over a DataFrame of records.
+"""The final state of groups in ``__consumer_offsets``, as lazy tables over a DataFrame of records.
 
-Spark keeps the latest record of each key, and the records of one group, few by then, are handed to
-``kafka_msgs.pipeline.group_rows``, which makes its row. The job ``group-state`` has the same tables, without the way of
-rows through the JVM.
+Spark keeps the latest record of each key, and passes the few remaining records of each group to
+``kafka_msgs.pipeline.group_rows``, which builds the row of the group. The job ``group-state`` produces the same tables
+without passing rows through the JVM.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["describe_groups", "group_state"]
 
 
 def _description() -> StructType:
-    """Return the columns of descriptions as Spark has them."""
+    """Return the Spark type of descriptions."""
     found = spark_type(pa.struct(list(DESCRIPTIONS)))
     assert isinstance(found, StructType)
     return found
@@ -41,14 +41,14 @@ def _description() -> StructType:
 def group_state(records: DataFrame, *, partitions: DataFrame | None = None) -> dict[str, DataFrame]:
     """Return the groups at the end of the log, as lazy tables.
 
-    ``records`` are rows of ``kafka-log`` of ``__consumer_offsets``, read with ``control=true``; ``partitions``
-    (``topic``, ``topicId``) names the topics that newer groups know by their ids.
+    ``records`` are ``kafka-log`` rows of ``__consumer_offsets``, read with ``control=true``. ``partitions``
+    (``topic``, ``topicId``) maps topic ids, which newer groups use, to names.
 
-    ``log`` has the records of groups, and ``descriptions`` one row per group with all of it. The other tables are made
-    from these: ``groups`` has one row per group; ``members`` one per member; ``assignments`` one per partition or task
-    that a member has (``status`` ``current``), will have (``target``) or must give up (``revoking``); ``topology`` one
-    per subtopology of a streams group; ``problems`` one per record that could not be read. Groups with offsets only
-    are not in these tables, but in those of ``group_offsets``.
+    ``log`` contains the group records, and ``descriptions`` one row per group with its full description. The other
+    tables are built from these: ``groups`` has one row per group; ``members`` one per member; ``assignments`` one per
+    partition or task that a member owns (``status`` ``current``), will own (``target``) or must revoke
+    (``revoking``); ``topology`` one per subtopology of a streams group; ``problems`` one per unreadable record. Groups
+    that have only offsets are in the tables of ``group_offsets`` instead.
     """
     inputs = {"records": records, "partitions": partitions}
     known = {name: rows for name, rows in inputs.items() if rows is not None}
@@ -58,7 +58,7 @@ def group_state(records: DataFrame, *, partitions: DataFrame | None = None) -> d
 
 
 def describe_groups(log: DataFrame) -> DataFrame:
-    """Return one row per group that has records of its own; ``log`` is the result of ``classify_records``."""
+    """Return one row per group that has group records; ``log`` is the result of ``classify_records``."""
     own = log.where(F.col("kind") == GROUP).select("logPartition", "logOffset", "key", "value")
     latest = latest_by_key(own, partition=("logPartition",), offset="logOffset")
     by_group = latest.groupBy("logPartition", group_bytes(F.col("key")).alias("name"))
@@ -66,7 +66,7 @@ def describe_groups(log: DataFrame) -> DataFrame:
 
 
 def _log(tables: Tables) -> DataFrame:
-    """What the job needs of the log: no commits, which are nearly all of it."""
+    """Return the rows of the log that the job needs. Commits, which are nearly all rows, are left out."""
     needed = classify_records(tables["records"]).where(F.col("kind").isin(GROUP, PROBLEM))
     return needed.select("kind", "logPartition", "logOffset", "key", "value", "file", "problem")
 
@@ -85,7 +85,7 @@ def _members(tables: Tables) -> DataFrame:
 
 
 def _assignments(tables: Tables) -> DataFrame:
-    """One row for what is assigned; a topic that is known by its id only gets its name where that is at hand."""
+    """Return one row per assignment. A topic given only by id gets its name if it is available."""
     members = tables["descriptions"].select("group", "kind", F.explode("members").alias("member"))
     assigned = members.select("group", "kind", "member.memberId", F.explode("member.assigned").alias("each"))
     rows = assigned.select("group", "kind", "memberId", "each.*")
@@ -105,7 +105,7 @@ def _topology(tables: Tables) -> DataFrame:
 
 
 def _problems(tables: Tables) -> DataFrame:
-    """What could not be read: parts of files, whole records, and the bytes inside a classic member."""
+    """Return the unreadable data: parts of files, complete records, and bytes inside classic members."""
     descriptions = tables["descriptions"]
     records = descriptions.select("group", "logPartition", F.explode("problems").alias("each"))
     members = descriptions.select("group", "logPartition", F.explode("members").alias("each"))
@@ -117,7 +117,7 @@ def _problems(tables: Tables) -> DataFrame:
 
 
 def _described(records: pa.Table) -> pa.Table:
-    """Describe the group that all records are of."""
+    """Describe one group from all its records."""
     rows = records.sort_by("logOffset").to_pylist()
     found = description_rows(rows[0]["logPartition"], ((row["logOffset"], row["key"], row["value"]) for row in rows))
     return pa.Table.from_pylist(found, schema=arrow_schema(_description()))
@@ -132,4 +132,4 @@ _TABLES: Final[Mapping[str, Callable[[Tables], DataFrame]]] = {
     "topology": _topology,
     "problems": _problems,
 }
-"""The tables, each made from the inputs and those before it."""
+"""The tables, each built from the inputs and earlier tables."""

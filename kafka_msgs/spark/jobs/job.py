@@ -1,7 +1,7 @@
-"""What a job is, and how it is run: tables one after another into Parquet, then a report about them.
+"""The definition and execution of a job: it writes tables one by one to Parquet, then a report about them.
 
-Owns the order of things and where they are written. What the tables hold is for the job's own module, and other formats
-than Parquet are left to ``publishing``.
+Owns the order of steps and the output locations. The module of a job defines the content of its tables, and
+``publishing`` supports formats other than Parquet.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["DataFrameJob", "JobResult", "TableStep", "Tables", "check_output", "run"]
 
 Tables: TypeAlias = "Mapping[str, DataFrame]"
-"""DataFrames by name: the inputs of a job, and the tables made so far."""
+"""DataFrames by name: the inputs of a job, and the tables built so far."""
 
 
 @frozen
 class TableStep:
-    """One table of a job: its name, how it is built from inputs and earlier tables, how its files are partitioned.
+    """One table of a job: its name, the function that builds it from inputs and earlier tables, and its partitioning.
 
-    ``keys`` are columns that no two rows have in common and that are never null, where there are such. ``time`` is the
-    column of a time by whose days a format other than Parquet has its partitions.
+    ``keys`` are columns whose combined values are unique and never null, if the table has any. ``time`` is the time
+    column by whose days formats other than Parquet are partitioned.
     """
 
     name: str
@@ -43,10 +43,10 @@ class TableStep:
 
 @frozen(kw_only=True)
 class DataFrameJob:
-    """A job: tables built one from another, and the report about them.
+    """A job: tables that build on each other, and the report about them.
 
-    ``report`` is given the inputs and the tables as they were written, so that it reads what is small; what it fetches
-    to the driver is bounded by it.
+    ``report`` receives the inputs and the tables as written, so that it can read small tables. It bounds the rows that
+    it fetches to the driver.
     """
 
     name: str
@@ -55,7 +55,7 @@ class DataFrameJob:
     report: Callable[[Tables], Report]
 
     def tables(self, inputs: Tables) -> dict[str, DataFrame]:
-        """Return all tables, lazy: nothing is run before one of them is asked for."""
+        """Return all tables lazily: Spark runs no query until a table is used."""
         known = dict(inputs)
         for step in self.steps:
             known[step.name] = step.build(known)
@@ -64,7 +64,7 @@ class DataFrameJob:
 
 @frozen
 class JobResult:
-    """What a run left: the report, and the files that it was written to, the page first."""
+    """The result of a run: the report and its files, starting with the HTML page."""
 
     report: Report
     files: tuple[Path, ...]
@@ -79,15 +79,15 @@ def run(
     facts: Mapping[str, str] | None = None,
     table_format: str = "parquet",
 ) -> JobResult:
-    """Build the tables of a job, write each to ``out/<table>`` in a format, and the report about them.
+    """Build the tables of a job, write each to ``out/<table>`` in a format, and write the report about them.
 
-    ``out`` is a path or anything that Spark can write to; the report is written to ``report_to``, a local directory,
-    by default ``out`` if that is a path. Later tables are built from the files of earlier ones, so that an input is
-    read no more often than needed. ``progress`` is called with the name of the current step. ``facts`` are shown
-    at the head of the report, before the time, its zone and the version.
+    ``out`` is any location that Spark can write to. The report is written to ``report_to``, a local directory, by
+    default ``out`` if that is a local path. Later tables are built from the files of earlier ones, so that inputs are
+    not read more often than needed. ``progress`` is called with the name of the current step. ``facts`` are shown at
+    the top of the report, before the time, its zone and the version.
 
-    With the ``table_format`` ``delta`` or ``iceberg``, ``out`` is a path and may have the tables of an earlier run;
-    each gets a new version when all are made. Raises what ``check_output`` raises.
+    With the ``table_format`` ``delta`` or ``iceberg``, ``out`` must be a path and may contain the tables of an earlier
+    run. Each table gets a new version after all are built. Raises the errors of ``check_output``.
     """
     publisher = check_output(out, report_to, table_format)
     if publisher:
@@ -116,11 +116,10 @@ def _publish(publisher: TablePublisher, job: DataFrameJob, tables: Tables, progr
 
 
 def check_output(out: str, report_to: Path | None = None, table_format: str = "parquet") -> TablePublisher | None:
-    """Return what publishes the tables of a run, None where executors do; nothing is made.
+    """Check the output locations and return the table publisher, or None if executors write the tables directly.
 
-    Raises ``JobPathError`` where tables and report cannot go to: ``out`` is not empty and has no tables of such a
-    format, or it is not a path and ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for a
-    format that is not there.
+    Raises ``JobPathError`` if ``out`` is not empty and has no tables of this format, or if it is not a path and
+    ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for an unavailable format.
     """
     publisher = publisher_of(table_format, out)
     if "://" in out:
@@ -136,6 +135,6 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = "p
 
 
 def _written(step: TableStep, rows: DataFrame, place: str) -> DataFrame:
-    """Write a table; return it as read from its files, with the types that it had."""
+    """Write a table, and return it as read from its files, with its original types."""
     rows.write.partitionBy(*step.partition_by).parquet(place)
     return rows.sparkSession.read.schema(rows.schema).parquet(place).select(*rows.columns)

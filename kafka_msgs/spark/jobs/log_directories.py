@@ -1,7 +1,7 @@
-"""What a job takes from log directories beside their records: which partitions there are, and where they end.
+"""The partitions in the log directories of a job, and their log end offsets.
 
-Owns the paths that jobs are given, on any filesystem. Records themselves are read by the source ``kafka-log``,
-which knows the same paths, and the file of end offsets by ``kafka_msgs.offline``.
+Owns the input paths of jobs, on any filesystem. The source ``kafka-log`` accepts the same paths and reads the records.
+``kafka_msgs.offline`` reads the file of end offsets.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class StoredPartition:
 def partitions_in(
     paths: Sequence[str | os.PathLike[str]], topic: str | None = None, fs_options: FilesystemOptions = NO_OPTIONS
 ) -> list[StoredPartition]:
-    """Return the partitions that paths mean, each a path of the source ``kafka-log``, by topic and number.
+    """Return the partitions at paths of the source ``kafka-log``, sorted by topic and number.
 
-    With ``topic`` only those of that topic. ``fs_options`` are those of filesystems. Raises ``JobPathError`` for a path
-    without partitions, and for a partition that is there twice: the copies of a replicated partition may have been
-    compacted at different times, and what is deleted in one would come back from the other. Raises ``OSError``.
+    ``topic`` limits them to one topic. ``fs_options`` are filesystem options. Raises ``JobPathError`` for a path
+    without partitions, and for a partition that is found twice: copies of a replicated partition may have been
+    compacted at different times, and records deleted in one copy would reappear from another. Raises ``OSError``.
     """
     texts = [os.fspath(path) for path in paths]
     try:
@@ -77,10 +77,10 @@ def partitions_in(
 
 
 def end_of(partition: StoredPartition) -> int | None:
-    """Return the offset after the last record of a partition, by its last segment; raises ``OSError``.
+    """Return the log end offset of a partition, from its last segment. Raises ``OSError``.
 
-    Of another filesystem only the batches after the last entry of the offset index are fetched. A segment that was
-    deleted after it was listed gives None; whoever reads its records reports that.
+    On a remote filesystem, only the batches after the last entry of the offset index are fetched. Returns None if the
+    segment was deleted after the listing; the reader of its records reports that.
     """
     last = partition.segments[-1]
     try:
@@ -92,28 +92,28 @@ def end_of(partition: StoredPartition) -> int | None:
 
 
 def log_frame(spark: SparkSession, paths: Sequence[str | os.PathLike[str]], topic: str | None = None) -> DataFrame:
-    """Return all rows of the partitions that paths mean, or of those of one topic; control records, and damage."""
+    """Return all rows of the partitions at paths, optionally of one topic, including control records and damage."""
     options = _EVERYTHING if topic is None else {**_EVERYTHING, "topics": topic}
     return spark.read.format("kafka-log").options(**options).load([os.fspath(path) for path in paths])
 
 
 def partitions_frame(spark: SparkSession, partitions: Iterable[StoredPartition]) -> DataFrame:
-    """Return ``topic``, ``partition``, ``topicId`` and ``endOffset`` of partitions, and the ``directory``.
+    """Return ``topic``, ``partition``, ``topicId``, ``endOffset`` and ``directory`` of partitions.
 
-    An id that is not known is null, and so is a directory that is not on this machine.
+    An unknown id is null, and so is a directory on another filesystem.
     """
     rows = [(each.topic, each.number, topic_id_of(each), end_of(each), directory_of(each)) for each in partitions]
     return spark.createDataFrame(rows, _PARTITIONS)
 
 
 def directory_of(partition: StoredPartition) -> str | None:
-    """Return the directory of a partition on this machine, None for one on another filesystem."""
+    """Return the local directory of a partition, or None if it is on another filesystem."""
     first = partition.segments[0]
     return None if first.root else first.directory
 
 
 def topic_id_of(partition: StoredPartition) -> str | None:
-    """Return the topic id in the file beside the segments, None if that is not there or damaged."""
+    """Return the topic id from the file next to the segments, or None if the file is missing or damaged."""
     try:
         with local_copy(partition.segments[0].sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
@@ -122,9 +122,9 @@ def topic_id_of(partition: StoredPartition) -> str | None:
 
 
 def read_end_offsets(spark: SparkSession, path: Path) -> DataFrame:
-    """Return ``topic``, ``partition`` and ``endOffset`` from a file of what ``kafka-get-offsets`` prints.
+    """Return ``topic``, ``partition`` and ``endOffset`` from a file with the output of ``kafka-get-offsets``.
 
-    Raises ``JobPathError`` for another line, and ``OSError``.
+    Raises ``JobPathError`` for any other line, and ``OSError``.
     """
     ends = end_offsets_in(path)
     return spark.createDataFrame([(*place, offset) for place, offset in ends.items()], _ENDS)

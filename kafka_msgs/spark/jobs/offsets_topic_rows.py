@@ -1,8 +1,8 @@
-"""The rows of ``__consumer_offsets``, classified before anything is decoded, and the times in tables of jobs.
+"""The classification of ``__consumer_offsets`` rows before decoding, and the time columns of job tables.
 
-Owns which row is a commit, one of a group's own records, a marker, or a problem, as expressions that Spark evaluates
-itself. Only what Python needs is handed to it. A time in a table is a timestamp. The column with ``Ms`` at the end of
-its name has the number that Kafka keeps.
+Owns the Spark expressions that classify a row as a commit, a group record, a marker, or a problem. Only rows that need
+decoding are passed to Python. A time in a table is a timestamp. A column with the suffix ``Ms`` contains Kafka's
+number.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _TYPE_SIZE, _LENGTH_SIZE = 2, 2
 _COMMIT_TYPES = (b"\0\0", b"\0\1")
 _NO_TIME: Final = -1
 _MOST_MS: Final = (2**63 - 1) // 1000
-"""The latest time in milliseconds that Spark can hold."""
+"""The latest time in milliseconds that Spark can represent."""
 
 
 def classify_records(records: DataFrame) -> DataFrame:
-    """Return rows of ``kafka-log`` with the columns ``kind`` and ``problem``, and the place in the log renamed.
+    """Return rows of ``kafka-log`` with the columns ``kind`` and ``problem``, and with renamed log columns.
 
     ``kind`` is ``commit`` for a committed offset, ``group`` for the other records of a coordinator, ``marker`` for
-    control records, and ``problem`` for what could not be read; the column ``problem`` has the reason.
-    The place is ``logPartition``, ``logOffset``, ``logTimestamp`` and ``logTimestampMs``, because commits have
-    partitions and offsets too.
+    control records, and ``problem`` for unreadable data; the column ``problem`` contains the reason. The log columns
+    are ``logPartition``, ``logOffset``, ``logTimestamp`` and ``logTimestampMs``, because commits also contain
+    partitions and offsets.
     """
     record_type = F.substring("key", 1, _TYPE_SIZE)
     too_short = F.coalesce(F.length(record_type), F.lit(0)) < _TYPE_SIZE
@@ -49,15 +49,15 @@ def classify_records(records: DataFrame) -> DataFrame:
 
 
 def milliseconds() -> Column:
-    """Return the timestamp of a record as Kafka counts it, -1 for none; null in the row of damage."""
+    """Return the timestamp of a record as Kafka's number, -1 for none; null in a damage row."""
     return F.when(F.col("offset").isNotNull(), F.coalesce(F.unix_millis("timestamp"), F.lit(_NO_TIME)))
 
 
 def timed(name: str, number: Column | None = None) -> tuple[Column, Column]:
-    """Return two columns of a time: ``name``, a timestamp, and ``nameMs``, its milliseconds since the epoch.
+    """Return two columns for a time: ``name``, a timestamp, and ``nameMs``, its milliseconds since the epoch.
 
-    The timestamp is null for -1, which is Kafka's number for no time, and for a time that Spark cannot hold. ``number``
-    has the milliseconds, by default the column ``nameMs``.
+    The timestamp is null for -1, Kafka's number for no time, and for a time that Spark cannot represent. ``number`` is
+    the column of milliseconds, by default ``nameMs``.
     """
     given = F.col(f"{name}Ms") if number is None else number
     held = (given != _NO_TIME) & given.between(-_MOST_MS, _MOST_MS)
@@ -65,7 +65,7 @@ def timed(name: str, number: Column | None = None) -> tuple[Column, Column]:
 
 
 def group_bytes(key: Column) -> Column:
-    """Return the name of the group as its bytes: a string, the first field after the type in keys of all types."""
+    """Return the group name as bytes. It is the first field after the type in keys of all types."""
     start = _TYPE_SIZE + _LENGTH_SIZE + 1
     return F.substring(key, F.lit(start), _number(key, _TYPE_SIZE + 1, _LENGTH_SIZE))
 

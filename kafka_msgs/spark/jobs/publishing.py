@@ -1,7 +1,7 @@
-"""Tables that executors have written as Parquet, made versions of tables in another format.
+"""Publishes the Parquet tables that executors have written as versions of tables in another format.
 
-Rows pass through the driver batch by batch, since what keeps Delta and Iceberg without a JVM runs there. A table with
-keys is compared with its last version instead, and held for that; only what differs is merged.
+Rows pass through the driver batch by batch, because the JVM-free libraries for Delta and Iceberg run there. A table
+with keys is instead held in memory and compared with its latest version, and only the differences are merged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _DAY: Final = "day"
 
 @frozen
 class TablePublisher:
-    """Where the tables of a job go, and in which format; ``work`` is where executors write them first."""
+    """The destination and format of a job's tables; executors first write them to ``work``."""
 
     form: TableFormat
     out: Path
 
     @property
     def work(self) -> Path:
-        """The directory of tables in Parquet that are not published yet."""
+        """The directory of the unpublished Parquet tables."""
         return self.out / _WORK
 
     def has_tables(self) -> bool:
@@ -43,13 +43,13 @@ class TablePublisher:
         return any(self.form.exists(str(path)) for path in self.out.iterdir() if path.is_dir())
 
     def start(self) -> None:
-        """Remove what a run has left that did not end."""
+        """Remove the leftovers of an interrupted run."""
         shutil.rmtree(self.work, ignore_errors=True)
 
     def publish(
         self, name: str, rows: DataFrame, partition_by: Sequence[str], keys: Sequence[str], time: str = ""
     ) -> None:
-        """Make what executors have written the new version of a table; a step of a job has what is given."""
+        """Publish the executors' output as the new version of a table, with the settings of the job step."""
         place = str(self.out / name)
         read = parquet_rows(str(self.work / name), arrow_schema(rows.schema))
         if time:
@@ -60,12 +60,12 @@ class TablePublisher:
             self.form.write(read, place, partition_by)
 
     def end(self) -> None:
-        """Remove what has been published."""
+        """Remove the published Parquet tables."""
         shutil.rmtree(self.work)
 
 
 def publisher_of(name: str, out: str) -> TablePublisher | None:
-    """Return what publishes tables in a format, None for Parquet: that is what executors write.
+    """Return the publisher for a format, or None for Parquet, which executors write directly.
 
     Raises ``MissingExtraError``.
     """

@@ -1,7 +1,7 @@
-"""Times in the log of a partition on another filesystem: what ``kafka_msgs.offline.log_timestamps`` asks of each log.
+"""Timestamp lookups in partitions on other filesystems, for ``kafka_msgs.offline.log_timestamps``.
 
-Owns how little is read for an answer: indexes, or their ends, and a few batches. The answer is unknown where that does
-not do, because a segment has no index.
+Owns the minimal reads for a lookup: indexes or their ends, and a few batches. If a segment has no index, the result is
+unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
 __all__ = ["RemoteTimestamps"]
 
 _SMALL: Final = 2**20
-"""A segment of so many bytes may be read whole."""
+"""The largest segment size in bytes that may be read completely."""
 
 
 class RemoteTimestamps:
@@ -31,9 +31,9 @@ class RemoteTimestamps:
         self._last_times: dict[int, int | None] = {}
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
-        """Return the time of the first record at an offset or after it, in milliseconds since the epoch, if known.
+        """Return the time of the first record at or after an offset, in milliseconds since the epoch, if known.
 
-        Raises ``OSError``, and what a batch raises that cannot be read.
+        Raises ``OSError``, and the error of an unreadable batch.
         """
         for file, segment in self._segments[max(bisect_right(self._firsts, offset) - 1, 0) :]:
             if not _is_cheap(file, segment):
@@ -44,7 +44,7 @@ class RemoteTimestamps:
         return None
 
     def end_offset_at(self, moment: int, end: int) -> int | None:
-        """Return where the partition ended at a time, if known, and ``end`` where nothing was written since then.
+        """Return the log end offset at a time, if known, or ``end`` if no record was written since then.
 
         Raises ``OSError``.
         """
@@ -60,13 +60,13 @@ class RemoteTimestamps:
         return end
 
     def _last_time(self, number: int) -> int | None:
-        """Return the last time in the index of a segment; each is read once, however often the log is asked."""
+        """Return the last time in the index of a segment. Each index is read only once."""
         if number not in self._last_times:
             self._last_times[number] = self._segments[number][1].last_time()
         return self._last_times[number]
 
     def latest_timestamp(self) -> int | None:
-        """Return the newest time of the last segment with records that have one, if known. Raises ``OSError``."""
+        """Return the newest time of the last segment with timestamps, if known. Raises ``OSError``."""
         for file, segment in reversed(self._segments):
             with suppress(FileNotFoundError):
                 found = segment.newest_time() if _is_cheap(file, segment) else segment.last_time()

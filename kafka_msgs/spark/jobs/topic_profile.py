@@ -1,8 +1,8 @@
-"""The content of topics, per partition and hour, as lazy tables over a DataFrame of records.
+"""Topic statistics per partition and hour, as lazy tables over a DataFrame of records.
 
-Records are first added up to one row per batch, from which the other tables are made: a batch has one producer, one
-codec, and at most one transaction. The job ``topic-profile`` has the same figures, without the way of rows through the
-JVM.
+Records are first aggregated to one row per batch, from which the other tables are built: a batch has one producer, one
+codec, and at most one transaction. The job ``topic-profile`` produces the same statistics without passing rows through
+the JVM.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["topic_profile"]
 _PARTITION: Final = ("topic", "partition")
 _BATCH: Final = (*_PARTITION, "file", "batchPosition")
 _OF_BATCH: Final = ("batchSize", "codec", "producerId", "transactional", "control")
-"""What all rows of a batch have in common, beside the reason why it could not be read."""
+"""The columns that all rows of a batch share, in addition to the reason why it could not be read."""
 
 _HOUR_MS: Final = 3_600_000
 _TIMES: Final = ("firstTimestamp", "lastTimestamp", "hour")
@@ -37,14 +37,14 @@ def topic_profile(records: DataFrame) -> dict[str, DataFrame]:
     ``records`` are rows of ``kafka-log``, read with ``control=true`` and ``isolation=read_uncommitted``.
 
     ``batches`` has one row per batch: the offset and time of its first record, sizes in bytes, the ``outcome`` of its
-    transaction (``none`` without one), and how many records are ``outOfOrder``: earlier in time than the record before
-    them in the partition. A batch that could not be read has a ``problem`` instead, and is listed in ``problems``.
+    transaction (``none`` without one), and the number of ``outOfOrder`` records, which are older than the previous
+    record in the partition. An unreadable batch has a ``problem`` instead, and is listed in ``problems``.
 
-    ``profile`` adds batches up per topic, partition and hour, each batch in the hour of its first record. ``hour`` and
-    ``hourMs`` (milliseconds since the epoch) are null without a timestamp. ``transaction_outcomes`` and
-    ``abortedTransactions`` count the markers that end them. ``contentBytes`` are those of keys, values and headers;
-    ``ratio`` is how many of them are stored in a byte, framing included. A batch that compaction has emptied is not in
-    the tables.
+    ``profile`` aggregates batches per topic, partition and hour, each batch in the hour of its first record. ``hour``
+    and ``hourMs`` (milliseconds since the epoch) are null without a timestamp. ``transactions`` and
+    ``abortedTransactions`` count the commit and abort markers. ``contentBytes`` is the size of keys, values and
+    headers; ``ratio`` is the number of content bytes per stored byte, including framing. Batches emptied by compaction
+    are not in the tables.
     """
     known = {"records": records}
     for name, build in _TABLES.items():
@@ -65,7 +65,7 @@ def _batches(tables: Tables) -> DataFrame:
 
 
 def _added_up(records: DataFrame) -> DataFrame:
-    """Add records up to batches; rows of one batch are brought together first, of records only what is counted."""
+    """Aggregate records to batches. Rows of a batch are first grouped, with only the columns that are aggregated."""
     sizes = {"keySize": F.length("key"), "valueSize": F.length("value"), "headersSize": _headers_size()}
     marker = F.when(F.col("control"), marker_of(F.col("key"))).alias("marker")
     counted = [F.coalesce(size, F.lit(0)).alias(name) for name, size in sizes.items()]
@@ -105,7 +105,7 @@ def _hour() -> Column:
 
 
 def _profile(tables: Tables) -> DataFrame:
-    """Add batches up to hours; control batches count for bytes and transactions, and for nothing else."""
+    """Aggregate batches to hours. Control batches count only for bytes and transactions."""
     data = ~F.col("control")
 
     def of_records(name: str) -> Column:
@@ -146,4 +146,4 @@ _TABLES: Final[Mapping[str, Callable[[Tables], DataFrame]]] = {
     "profile": _profile,
     "problems": _problems,
 }
-"""The tables, each made from the inputs and those before it."""
+"""The tables, each built from the inputs and earlier tables."""

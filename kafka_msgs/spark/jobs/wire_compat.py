@@ -1,7 +1,7 @@
-"""Differential fuzzing: random messages and damaged bytes through every executor, which must agree.
+"""Differential fuzzing: all executors process random messages and damaged bytes, and must agree.
 
-Owns what is compared, and what is needed to see a difference again: the seed, and the bytes. Values are made by
-``kafka_msgs.testing``; the executors are those of ``kafka_msgs.codec``, and what the reference does is taken as right.
+Owns the comparisons, and the data to reproduce a difference: the seed and the bytes. ``kafka_msgs.testing`` generates
+the values, and ``kafka_msgs.codec`` provides the executors. The reference executor defines the correct result.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["JOB", "damage", "fuzz_units", "wire_compat"]
 
 _RIGHT: Final = "reference"
 _DAMAGED: Final = 4
-"""How many damaged forms of each message are tried."""
+"""The number of damaged variants per message."""
 
 _BYTES: Final = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 _TEXT: Final = StringType()
@@ -55,9 +55,9 @@ _RUN: Final = StructType(
 def fuzz_units(
     spark: SparkSession, seeds: range, messages: Iterable[str] | None = None, *, slices: int | None = None
 ) -> DataFrame:
-    """Return what ``wire_compat`` is to try: each seed with each version of each message, of all or of those named.
+    """Return the units for ``wire_compat``: each seed with each version of each message, by default of all messages.
 
-    ``slices`` is how many tasks share the work. Raises ``UnknownNameError``.
+    ``slices`` is the number of tasks that share the work. Raises ``UnknownNameError``.
     """
     classes = iter_message_classes() if messages is None else map(message_by_name, messages)
     pairs = [
@@ -71,14 +71,14 @@ def fuzz_units(
 
 
 def wire_compat(units: DataFrame, executors: Mapping[str, Executor] | None = None) -> dict[str, DataFrame]:
-    """Return what executors make of random messages, as lazy tables; the same seeds give the same.
+    """Compare executors on random messages, and return the results as lazy tables. Equal seeds give equal results.
 
-    ``units`` are those of ``fuzz_units``. ``executors``, by name, are compared with the reference: all that can run
-    where the work is done, unless given.
+    ``units`` is the result of ``fuzz_units``. ``executors``, by name, are compared with the reference. By default these
+    are all executors available on the worker.
 
-    ``runs`` has one row per unit: a random message is encoded by each executor, its bytes and damaged forms of them are
-    decoded by each. ``checks`` counts the comparisons. ``mismatches`` has a row for each that found a difference, with
-    what to repeat it by: the seed, and as ``input`` the bytes in hexadecimal, or what could not be encoded.
+    ``runs`` has one row per unit: each executor encodes a random message, and decodes its bytes and damaged variants of
+    them. ``checks`` counts the comparisons. ``mismatches`` has one row per difference, with the data to reproduce it:
+    the seed, and as ``input`` the bytes in hexadecimal or the value that could not be encoded.
     """
     return _job(executors).tables({"units": units})
 
@@ -128,7 +128,7 @@ def _run(message: str, version: int, seed: int, executors: Mapping[str, Executor
 def _difference(
     backend: str, action: str, shown: str, right: Callable[[Any], Any], other: Callable[[Any], Any], given: Any
 ) -> list[dict[str, str]]:
-    """Return what two functions make of the same, as one row, or nothing where they agree."""
+    """Return the differing results of two functions for the same input as one row, or no row if they agree."""
     expected, found = _outcome(right, given), _outcome(other, given)
     if expected == found:
         return []
@@ -145,7 +145,7 @@ def _outcome(work: Callable[[Any], Any], given: Any) -> str:
 
 
 def damage(data: bytes, rng: Random) -> bytes:
-    """Return bytes cut off, or with one changed or put in: at lengths and counts most changes hurt."""
+    """Return the bytes truncated, or with one byte changed or inserted, often at lengths and counts."""
     at = rng.randrange(len(data) + 1)
     change = rng.randrange(3)
     if change == 0:
@@ -181,7 +181,7 @@ def _report(tables: Tables) -> Report:
 
 
 def _shortened(table: Table) -> Table:
-    """Cut long texts, which the Parquet table has whole."""
+    """Truncate long texts. The Parquet table contains the full texts."""
     limit = 160
     rows = tuple(
         tuple(f"{cell[:limit]}..." if isinstance(cell, str) and len(cell) > limit else cell for cell in row)

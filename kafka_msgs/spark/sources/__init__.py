@@ -1,4 +1,5 @@
-"""The data sources of Spark: files of brokers as tables.
+"""The Spark data sources: broker files as tables.
 
-Nothing is imported here, so that a source costs only what it needs; ``kafka_msgs.spark.register`` knows them all.
+This module imports none of them, so that each source loads only its dependencies. ``kafka_msgs.spark.register``
+registers all of them.
 """

@@ -1,7 +1,7 @@
-"""The data source ``kafka-capture``: captured network traffic as a table, a row an exchange.
+"""The data source ``kafka-capture``: captured network traffic as a table, one row per exchange.
 
-Owns the columns, and what the modes do with faults. A file is a split: what a packet means depends on those before it.
-Reading is left to ``kafka_msgs.capture``.
+Owns the columns, and the handling of faults in each mode. Each file is one split, because the meaning of a packet
+depends on earlier packets. ``kafka_msgs.capture`` reads the files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["KafkaCaptureSource"]
 
 _ROWS: Final = 4096
 _BYTES: Final = 2**24
-"""How many rows, or bytes of payloads, are handed to Spark at a time."""
+"""The number of rows, or bytes of payloads, passed to Spark at a time."""
 _ANY_PORT: Final = "any"
 _ERRORS: Final = ArrayType(
     StructType(
@@ -54,7 +54,7 @@ class _Column(NamedTuple):
 
 
 class _FaultColumn(NamedTuple):
-    """A column that only faults fill."""
+    """A column with values only for faults."""
 
     type: DataType
     value: Callable[[CaptureFault], Any]
@@ -75,7 +75,7 @@ _CONNECTION: Final[Mapping[str, tuple[DataType, Callable[[Exchange | CaptureFaul
     "serverHost": (StringType(), _of_connection(lambda each: each.server.host)),
     "serverPort": (IntegerType(), _of_connection(lambda each: each.server.port)),
 }
-"""Columns that exchanges and faults have alike."""
+"""Columns that exchanges and faults share."""
 
 _EXCHANGE: Final[Mapping[str, _Column]] = {
     "apiKey": _Column(IntegerType(), lambda each: each.api_key),
@@ -108,11 +108,11 @@ _FAULT: Final[Mapping[str, _FaultColumn]] = {
 
 _FILE: Final = "file"
 _ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs", "throttleMs", "clientSoftware"})
-"""Columns that are read only if they are named: the numbers of the times, and what only some exchanges have."""
+"""Columns that are read only if requested: numeric times, and values that only some exchanges have."""
 
 
 def _types() -> dict[str, DataType]:
-    """Return all columns in their order."""
+    """Return the types of all columns in order."""
     connection = {name: type_ for name, (type_, _) in _CONNECTION.items()}
     exchange = {name: column.type for name, column in _EXCHANGE.items()}
     fault = {name: column.type for name, column in _FAULT.items()}
@@ -121,7 +121,7 @@ def _types() -> dict[str, DataType]:
 
 @frozen(kw_only=True)
 class _Reading:
-    """How captures are read: which ports, which columns, and what becomes of faults."""
+    """The read settings of captures: ports, columns and fault mode."""
 
     ports: tuple[int, ...] | None
     columns: tuple[str, ...]
@@ -138,7 +138,7 @@ class KafkaCaptureSource(DataSource):
     """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
 
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """What the session has for filesystems."""
+    """The filesystem options of the session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = Options(self.name(), options, self.fs_options)
@@ -166,7 +166,7 @@ class KafkaCaptureSource(DataSource):
 
 
 class CaptureReader(DataSourceReader):
-    """Reads captures, each as a whole."""
+    """Reads captures, one task per file."""
 
     def __init__(self, source: str, paths: Sequence[str], fs_options: FilesystemOptions, reading: _Reading) -> None:
         self._source = source
@@ -179,7 +179,7 @@ class CaptureReader(DataSourceReader):
         return [InputPartition(file) for file in log_files(self._source, self._paths, CAPTURES, self._fs_options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file; without files Spark asks for one that is None."""
+        """Yield the rows of a file. Without files, Spark passes None as the partition."""
         if partition.value is not None:
             yield from _rows(partition.value, self._reading)
 
@@ -197,7 +197,7 @@ def _ports(source: str, given: tuple[str, ...] | None) -> tuple[int, ...] | None
 
 
 def _columns(source: str, asked: Sequence[str] | None, mode: str) -> tuple[str, ...]:
-    """Return the columns that are read, in their order; raises ``UnknownColumnError``."""
+    """Return the columns to read, in order. Raises ``UnknownColumnError``."""
     known = [name for name in _types() if mode == PERMISSIVE or name not in _FAULT]
     for name in asked or ():
         if name not in known:
@@ -217,7 +217,7 @@ def _rows(file: LogFile, reading: _Reading) -> Iterator[pa.RecordBatch]:
 
 
 def _items(file: LogFile, ports: tuple[int, ...] | None) -> Iterator[Exchange | CaptureFault]:
-    """Yield what a file has; one that no longer exists is damage."""
+    """Yield the exchanges and faults in a file. A file that no longer exists counts as damage."""
     try:
         with local_copy(file) as (path, _):
             yield from read_exchanges(path, ports=ports)
@@ -235,7 +235,7 @@ def _kept(items: Iterable[Exchange | CaptureFault], file: str, mode: str) -> Ite
 
 
 def _portions(items: Iterable[Exchange | CaptureFault]) -> Iterator[list[Exchange | CaptureFault]]:
-    """Yield items in lists that are small enough to be handed over at once."""
+    """Yield items in lists that are small enough to pass to Spark."""
     some: list[Exchange | CaptureFault] = []
     held = 0
     for item in items:

@@ -1,7 +1,7 @@
 """The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, one row per record.
 
-Owns the frame that the records of this topic travel in, and the control records between them. The rows are the history
-of the log, or of a KRaft snapshot where its file is named.
+Owns the frame around the records of this topic, and the control records between them. The rows are the history of the
+log, or the content of a KRaft snapshot if its file is given.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _CONTROL: Final = (
     "SnapshotHeaderRecord",
     "VotersRecord",
 )
-"""What control records of this topic hold: messages that start with their version."""
+"""The messages in this topic's control records, which start with their version."""
 _FRAME_VERSION: Final = 1
 _MAX_INT16: Final = 0x7FFF
 
 
 class _Row(NamedTuple):
-    """What one record is: its type, the version of its value, and the value with that version in front."""
+    """The content of one record: its type, the version of its value, and the value prefixed with that version."""
 
     name: str | None = None
     version: int | None = None
@@ -59,7 +59,7 @@ class ClusterMetadataTable(InternalTable):
     usual_form = JSON
 
     def types(self) -> Mapping[str, RecordType]:
-        """Return the types of records by name, those of control records among them."""
+        """Return the record types by name, including control records."""
         return _types()
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:

@@ -1,8 +1,8 @@
-"""The data source ``kafka-log-counts``: how many records the parts of logs have, without their rows.
+"""The data source ``kafka-log-counts``: record counts of log parts, without their rows.
 
-Spark does not tell a Python source that rows are only counted. This source counts what ``kafka-log`` would yield for
-the same options, from the headers of batches where these say it, and yields the counts. ``counting_plan`` and
-``counted`` do the same for whoever needs no source.
+A Python source cannot detect that a query only counts rows. This source counts the rows that ``kafka-log`` would yield
+for the same options, using batch headers if they are sufficient, and yields the counts. ``counting_plan`` and
+``counted`` do the same without a data source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["KafkaLogCountsSource", "counted", "counting_plan"]
 
 _NAME: Final = "kafka-log-counts"
 _COUNTED: Final = ("partition",)
-"""A column that the headers of batches answer for all their records."""
+"""A column that batch headers provide for all their records."""
 _SCHEMA: Final = StructType(
     [
         StructField("topic", StringType()),
@@ -41,9 +41,9 @@ _SCHEMA: Final = StructType(
 def counting_plan(
     options: Mapping[str, str], fs_options: FilesystemOptions = NO_OPTIONS
 ) -> tuple[ReadPlan, RowOptions]:
-    """Return what is read for the options of the source, and how; raises ``OptionError``.
+    """Return the read plan and row options for the options of the source. Raises ``OptionError``.
 
-    ``fs_options`` are what the session has for filesystems.
+    ``fs_options`` are the filesystem options of the session.
     """
     given = Options(_NAME, options, fs_options)
     plan, reading = ReadPlan.of(_NAME, given), reading_of(given, _COUNTED)
@@ -52,7 +52,7 @@ def counting_plan(
 
 
 def counted(part: FilePart, reading: RowOptions) -> tuple[int, int]:
-    """Return how many records a part has, and how many rows say that something could not be read."""
+    """Return the number of records in a part, and the number of rows that report unreadable data."""
     records = damage = 0
     for batch in rows_of(part, reading):
         faults = batch.num_rows - batch.column(ERROR).null_count if ERROR in batch.schema.names else 0
@@ -65,7 +65,7 @@ class KafkaLogCountsSource(DataSource):
     """The data source ``kafka-log-counts``; the documentation of Spark sources describes its options and columns."""
 
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """What the session has for filesystems."""
+    """The filesystem options of the session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._plan, self._reading = counting_plan(options, self.fs_options)
@@ -88,7 +88,7 @@ class _Counter(LogReader):
     """Counts the parts of a plan."""
 
     def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
-        """Yield the one row of a part."""
+        """Yield the single row of a part."""
         counts = [part.file.topic, part.file.partition, part.file.name, *counted(part, self.reading)]
         schema = arrow_schema(_SCHEMA)
         arrays = [pa.array([value], each.type) for value, each in zip(counts, schema, strict=True)]

@@ -1,7 +1,7 @@
-"""The rows of Kafka's internal topics, typed: what the sources of single topics have in common.
+"""Typed rows of Kafka's internal topics: the base of the sources for single topics.
 
-Owns the forms that keys and values are given in, and what becomes of records that cannot be read. Reading the log is
-left to ``log`` and ``rows``; which type a record is of, and further columns, are those of the topic's source.
+Owns the output forms of keys and values, and the handling of unreadable records. ``log`` and ``log_rows`` read the log.
+The source of a topic determines record types and defines further columns.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ JSON: Final = "json"
 STRUCT: Final = "struct"
 
 _NEEDED: Final = ("key", "value", "control", "batchPosition", "file")
-"""What every table needs of a log, to tell what records are and where they are."""
+"""The log columns that every table needs to determine the types and positions of records."""
 
 
 class RecordType(NamedTuple):
-    """A type of record: its name, and the messages in it; ``key`` is None where its records have none."""
+    """A record type: its name and its messages; ``key`` is None if its records have no key."""
 
     name: str
     key: type[Message] | None
@@ -65,10 +65,11 @@ class RecordType(NamedTuple):
 
 
 class TypedRows(NamedTuple):
-    """What the bytes of some rows of a log are.
+    """Rows of a log with their record types.
 
-    ``names`` has the types of records, null where a row is none; ``versions`` those of the values. The bytes of
-    ``key`` and ``value`` start with a version, unless the type is not known. ``errors`` is null where all is well.
+    ``names`` contains the record types, null for rows that are not records, and ``versions`` the versions of the
+    values. The bytes of ``key`` and ``value`` start with a version, unless the type is unknown. ``errors`` is null for
+    valid rows.
     """
 
     names: pa.StringArray
@@ -78,25 +79,25 @@ class TypedRows(NamedTuple):
     errors: pa.StringArray
 
     def places(self, name: str) -> pa.UInt64Array:
-        """Return the numbers of the rows that have records of one type."""
+        """Return the row numbers of the records of one type."""
         return pc.indices_nonzero(pc.fill_null(pc.equal(self.names, name), False))
 
     def present(self) -> list[str]:
-        """Return the types that there are."""
+        """Return the record types that occur."""
         return [name for name in self.names.unique().to_pylist() if name is not None]
 
 
 class InternalTable(ABC):
-    """Turns rows of ``kafka-log`` into those of a topic's source, in the form that the options choose."""
+    """Converts rows of ``kafka-log`` to rows of a topic's source, in the form that the options choose."""
 
     source: ClassVar[str]
     topic: ClassVar[InternalTopic]
     layout: ClassVar[tuple[str, ...]]
-    """The columns in their order, without the one for errors."""
+    """The columns in order, without the error column."""
     from_log: ClassVar[Mapping[str, str]]
-    """Columns that are columns of ``kafka-log``, and which."""
+    """Columns copied from ``kafka-log``, with their names there."""
     from_messages: ClassVar[Mapping[str, DataType]]
-    """Columns that no other topic has, and their types."""
+    """Columns specific to this topic, and their types."""
     usual_form: ClassVar[str]
 
     def __init__(self, options: Options) -> None:
@@ -114,14 +115,14 @@ class InternalTable(ABC):
 
     @abstractmethod
     def types(self) -> Mapping[str, RecordType]:
-        """Return the types of records by name."""
+        """Return the record types by name."""
 
     @abstractmethod
     def typed(self, log: pa.RecordBatch) -> TypedRows:
-        """Return what rows of the log are."""
+        """Return the rows of the log with their record types."""
 
     def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
-        """Return those of ``from_messages`` that are asked for, and what is wrong with rows of them."""
+        """Return the requested columns of ``from_messages``, and the errors of their rows."""
         return {}, []
 
     def rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
@@ -199,7 +200,7 @@ class InternalTable(ABC):
 
 
 class InternalReader(LogReader):
-    """Reads the rows of a log, and turns them into those of a table."""
+    """Reads the rows of a log, and converts them to the rows of a table."""
 
     def __init__(self, plan: ReadPlan, reading: RowOptions, table: InternalTable) -> None:
         super().__init__(plan, reading)
@@ -218,7 +219,7 @@ class InternalSource(DataSource):
 
     table: ClassVar[type[InternalTable]]
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """What the session has for filesystems."""
+    """The filesystem options of the session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = Options(self.name(), options, self.fs_options)
@@ -249,7 +250,7 @@ class InternalSource(DataSource):
 
 @cache
 def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
-    """Return the types of records of a topic by the numbers that records tell them by."""
+    """Return the record types of a topic by the numbers that identify them in records."""
     found: dict[int, RecordType] = {}
     for (origin, kind, number), name in API_KEYS.items():
         if origin == topic.origin and kind in ("coordinator-key", "metadata"):
@@ -262,7 +263,7 @@ def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
 def decoded(
     data: pa.BinaryArray, message: type[Message], part: str, columns: tuple[str, ...] | None = None
 ) -> tuple[pa.StructArray, pa.StringArray]:
-    """Return the messages in keys or values, as ``part`` chooses, and what is wrong with them."""
+    """Return the messages in keys or values, as ``part`` chooses, and their errors."""
     found = decode_column(data, message, columns=columns)
     if not found.error_count:
         return found.values, pa.nulls(len(data), pa.string())
@@ -270,7 +271,7 @@ def decoded(
 
 
 def scatter(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
-    """Return an array of ``count`` values: those of each part at its places, and null where no part has one."""
+    """Return an array of ``count`` values: the values of each part at its row numbers, and null in all other rows."""
     taken = pa.concat_arrays([where for where, _ in parts])
     values = pa.concat_arrays([values for _, values in parts])
     if len(taken) == count:
@@ -287,7 +288,7 @@ def _with_errors(log: pa.RecordBatch, typed: TypedRows) -> pa.BooleanArray:
 
 
 def _text(message: type[Message] | None, data: bytes | None) -> tuple[str | None, str | None]:
-    """Return the JSON of bytes, hexadecimal where it is not known what they are; and what is wrong with them."""
+    """Return bytes as JSON, or as hexadecimal if their type is unknown, and their error."""
     if data is None:
         return None, None
     if message is None:

@@ -1,7 +1,7 @@
 """The data source ``kafka-live``: topics of running brokers as a table and as a stream, without a jar.
 
-Owns the options, and what a task reads: a range of offsets of one partition. ``live_topics`` says where reading begins
-and ends, ``live_writing`` writes. The connection is that of ``kafka_msgs.client``.
+Owns the options, and the reading of tasks: an offset range of one partition. ``live_topics`` determines the start and
+end positions, and ``live_writing`` writes. It connects with ``kafka_msgs.client``.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ __all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader"
 
 _SOURCE: Final = "kafka-live"
 _NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
-"""Columns of ``kafka-log`` that a broker does not give."""
+"""Columns of ``kafka-log`` that a broker does not provide."""
 _UNCOMMITTED: Final = "read_uncommitted"
 _COMMITTED: Final = "read_committed"
 _PATIENCE: Final = 60.0
-"""How many seconds a task waits for records that must be there."""
+"""The seconds that a task waits for records that must exist."""
 _ROWS: Final = 65_536
 
 
 @frozen
 class LiveOffsetRange:
-    """What one task reads: the records of a partition from offset ``start`` to before ``end``."""
+    """The input of one task: the records of a partition from offset ``start`` to before ``end``."""
 
     place: TopicPartition
     start: int
@@ -61,7 +61,7 @@ class LiveOffsetRange:
 
 @frozen(kw_only=True)
 class LiveReadOptions:
-    """What is read, and how; the options of the source."""
+    """The read options of the source."""
 
     properties: Mapping[str, str] = field(repr=False)
     subscription: LiveSubscription
@@ -75,7 +75,7 @@ class LiveReadOptions:
 
     @classmethod
     def of(cls, options: Options, *, streaming: bool) -> LiveReadOptions:
-        """Return what the options ask for. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
+        """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
         isolation = options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED)
         return cls(
             properties=options.properties("kafka."),
@@ -92,11 +92,11 @@ class LiveReadOptions:
         )
 
     def topics(self) -> LiveTopics:
-        """Return the connection of the driver."""
+        """Return the driver's connection."""
         return LiveTopics(self.properties, self.subscription, committed=self.committed)
 
     def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        """Return what tasks read between two positions."""
+        """Return the offset ranges of tasks between two positions."""
         found = []
         for place in sorted(end):
             first, stop = start[place], end[place]
@@ -108,9 +108,9 @@ class LiveReadOptions:
         return [InputPartition(each) for each in found]
 
     def rows(self, part: LiveOffsetRange | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a range; Spark asks for one that is None if there is nothing to read.
+        """Yield the rows of a range. Spark passes None if there is nothing to read.
 
-        Raises ``OffsetPositionError`` if the first offset is not there any more, unless ``failOnDataLoss`` is false.
+        Raises ``OffsetPositionError`` if the first offset no longer exists, unless ``failOnDataLoss`` is false.
         """
         if part is None:
             return
@@ -135,7 +135,7 @@ class LiveReadOptions:
 
 
 def _within(table: Any, part: LiveOffsetRange) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a table that are in the range."""
+    """Yield the records of a table that are within the range."""
     for batch in table.to_batches():
         offsets = batch.column("offset")
         yield batch.filter(pc.and_(pc.greater_equal(offsets, part.start), pc.less(offsets, part.end)))
@@ -196,7 +196,7 @@ class KafkaLiveSource(DataSource):
 
 
 class LiveReader(DataSourceReader):
-    """Reads topics up to where they end now."""
+    """Reads topics up to their current end."""
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
@@ -216,7 +216,7 @@ class LiveReader(DataSourceReader):
 
 
 class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads topics as they grow. The offsets that were read are in Spark's checkpoint, not in a consumer group."""
+    """Reads growing topics. Spark's checkpoint stores the offsets, not a consumer group."""
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
@@ -224,22 +224,22 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the connection of the driver out: tasks have their own."""
+        """Omit the driver's connection, because tasks open their own."""
         return {"live": self.live, "_topics": None, "_target": self._target}
 
     @property
     def topics(self) -> LiveTopics:
-        """The connection of the driver."""
+        """The driver's connection."""
         if self._topics is None:
             self._topics = self.live.topics()
         return self._topics
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return where a stream without a checkpoint begins."""
+        """Return the start of a stream without a checkpoint."""
         return to_json(self.topics.resolved(self.live.starting))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return where the next batch ends."""
+        """Return the end of the next batch."""
         end = self.topics.ends() if self._target is None else self._target
         begin = self.topics.starts(from_json(start), end)
         if isinstance(limit, ReadMaxRows):
@@ -251,11 +251,11 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self.live.max_offsets is None else ReadMaxRows(self.live.max_offsets)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Note where the topics end now: the stream ends there."""
+        """Record the current end of the topics as the end of the stream."""
         self._target = self.topics.ends()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
-        """Return where the topics end now, for the progress of the stream."""
+        """Return the current end of the topics, for the progress of the stream."""
         return to_json(self.topics.ends())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -268,10 +268,10 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.live.rows(partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint has the offsets."""
+        """Do nothing: the checkpoint contains the offsets."""
 
     def stop(self) -> None:
-        """Close the connection of the driver."""
+        """Close the driver's connection."""
         if self._topics is not None:
             self._topics.close()
             self._topics = None

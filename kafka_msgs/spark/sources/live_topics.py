@@ -1,7 +1,7 @@
-"""Where reading a live topic begins and ends: which partitions the options name, and what positions mean now.
+"""The start and end of reads from live topics: the subscribed partitions, and the current offsets of positions.
 
-``LiveTopics`` asks the brokers for partitions and offsets, on the driver. What is read between two offsets is left to
-``live``. A position in Spark's checkpoint is ``{"topic": {"partition": offset}}``, as that of Spark's own connector is.
+``LiveTopics`` requests partitions and offsets from the brokers, on the driver. ``live`` reads the records between two
+offsets. A position in Spark's checkpoint is ``{"topic": {"partition": offset}}``, as in Spark's own connector.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Offsets: TypeAlias = dict[TopicPartition, int]
 
 @frozen
 class LiveSubscription:
-    """Which partitions are read: those of some topics, of all topics whose names match, or exactly these."""
+    """The subscription: the partitions of given topics, of topics with matching names, or given partitions."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -35,7 +35,7 @@ class LiveSubscription:
 
     @classmethod
     def of(cls, options: Options) -> LiveSubscription:
-        """Return what the options ``subscribe``, ``subscribePattern`` and ``assign`` name; exactly one is needed."""
+        """Return the subscription from ``subscribe``, ``subscribePattern`` or ``assign``; exactly one is required."""
         topics, pattern, assigned = options.names("subscribe"), options.text("subscribePattern"), options.text("assign")
         if sum(each is not None for each in (topics, pattern, assigned)) != 1:
             options.refuse("subscribe", "exactly one of subscribe, subscribePattern and assign is needed")
@@ -58,7 +58,7 @@ def _assigned(options: Options, text: str) -> tuple[TopicPartition, ...]:
 
 
 class LiveTopics:
-    """Asks the brokers, on the driver. It connects at the first question."""
+    """Requests metadata and offsets from the brokers, on the driver. It connects on first use."""
 
     def __init__(self, properties: Mapping[str, str], subscription: LiveSubscription, *, committed: bool) -> None:
         self._client = Client(ClientConfig.from_properties(properties))
@@ -66,7 +66,7 @@ class LiveTopics:
         self._committed = committed
 
     def partitions(self) -> list[TopicPartition]:
-        """Return the partitions that are read now. Raises ``OptionError`` for a topic that is not there."""
+        """Return the current partitions of the subscription. Raises ``OptionError`` for a topic that does not exist."""
         wanted = self._subscription
         request = MetadataRequest(topics=None)
         found = {topic.name: len(topic.partitions) for topic in self._client.call(request).topics if topic.name}
@@ -81,7 +81,7 @@ class LiveTopics:
         ]
 
     def at(self, times: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the offsets at some times; the end of the partition where no record is so late."""
+        """Return the offsets at given times, or the end of the partition if no record is that late."""
         core = self._client.core
         steps = list_offsets(core, times, committed=self._committed, deadline=core.deadline(None))
         found = {place: each.offset for place, each in self._client.run(steps).items()} if times else {}
@@ -89,11 +89,11 @@ class LiveTopics:
         return found | (self.at(dict.fromkeys(late, LATEST)) if late else {})
 
     def ends(self) -> Offsets:
-        """Return where all partitions end now. With ``read_committed`` that is their last stable offset."""
+        """Return the current end of all partitions. With ``read_committed`` it is their last stable offset."""
         return self.at(dict.fromkeys(self.partitions(), LATEST))
 
     def resolved(self, position: StartingOffsets) -> Offsets:
-        """Return the offsets that a position means now, for all partitions."""
+        """Return the current offsets of a position, for all partitions."""
         times = dict.fromkeys(self.partitions(), position.time)
         given = {place: position.offsets[place] for place in times if place in position.offsets}
         times |= {place: offset for place, offset in given.items() if offset < 0}
@@ -101,7 +101,7 @@ class LiveTopics:
         return self.at({place: time for place, time in times.items() if place not in fixed}) | fixed
 
     def starts(self, start: Offsets, places: Iterable[TopicPartition]) -> Offsets:
-        """Return where to begin: at ``start``, and in partitions that are new, at their first record."""
+        """Return the start offsets: ``start``, and for new partitions their first record."""
         new = [place for place in places if place not in start]
         return start | self.at(dict.fromkeys(new, EARLIEST))
 
@@ -111,5 +111,5 @@ class LiveTopics:
 
 
 def from_json(value: Any) -> Offsets:
-    """Return the offsets of a checkpoint. Raises ``ValueError``, ``AttributeError`` or ``TypeError``."""
+    """Return the offsets in a checkpoint. Raises ``ValueError``, ``AttributeError`` or ``TypeError``."""
     return {TopicPartition(*place): offset for place, offset in offsets_in(value).items()}

@@ -1,7 +1,7 @@
 """Writing with ``kafka-live``: rows of a table or of a stream become records of topics.
 
-Each task has a producer. With a ``transactionalId`` each task of a stream writes in one transaction, which also keeps
-the number of the batch, so that a batch that Spark repeats is not written again.
+Each task has a producer. With a ``transactionalId`` each task of a stream writes in one transaction, which also stores
+the batch number, so that a repeated Spark batch is not written again.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "value": ("binary", "string"),
     "headers": ("array",),
 }
-"""The columns that can be written, and the types that they may have."""
+"""The writable columns and their accepted types."""
 _OF_SPARK: Final = ("checkpointLocation", "path", "queryName")
-"""Options that are for Spark itself, and that it hands over all the same."""
+"""Options for Spark itself, which it also passes to the sink."""
 _BATCH: Final = "streaming.sql.batchId"
-"""The property of a task that has the number of its batch (Spark's ``MicroBatchExecution``)."""
+"""The task property with the batch number (Spark's ``MicroBatchExecution``)."""
 
 
 @frozen
 class LiveCommitMessage(WriterCommitMessage):
-    """What a task has written: the number of records."""
+    """The number of records that a task has written."""
 
     records: int
 
 
 @frozen(kw_only=True)
 class LiveWriteOptions:
-    """Where and how rows are written; the options of the sink."""
+    """The options of the sink: destination and write settings."""
 
     properties: Mapping[str, str] = field(repr=False)
     topic: str | None
@@ -57,7 +57,7 @@ class LiveWriteOptions:
 
     @classmethod
     def of(cls, options: Options, schema: StructType) -> LiveWriteOptions:
-        """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
+        """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
         for name in _OF_SPARK:
             options.text(name)
         topic = options.text("topic")
@@ -81,14 +81,14 @@ class LiveWriteOptions:
         )
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
-        """Write all rows, and wait until the brokers have them. Raises the error of the first record that they lack."""
+        """Write all rows, and wait for their acknowledgement. Raises the error of the first undelivered record."""
         with Producer(ClientConfig.from_properties(self.properties), **self.producer) as producer:
             return LiveCommitMessage(self._send(producer, batches))
 
     def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> LiveCommitMessage:
         """Write the rows of a task in one transaction, unless an earlier attempt has written them.
 
-        The transaction commits the number of the batch as the offset of a group that belongs to the task.
+        The transaction commits the batch number as the offset of a group that belongs to the task.
         """
         name = f"{self.transactional_id}-{task}"
         place = TopicPartition(self.topic or "", 0)
@@ -103,7 +103,7 @@ class LiveWriteOptions:
             return LiveCommitMessage(count)
 
     def _next_batch(self, client: Client, group: str, place: TopicPartition) -> int:
-        """Return the number of the batch that the task writes next."""
+        """Return the number of the task's next batch."""
         with Consumer(client, group_id=group) as consumer:
             found = consumer.committed([place]).get(place)
         return 0 if found is None else found.offset
@@ -128,7 +128,7 @@ class LiveWriteOptions:
 
 
 def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
-    """Return the deliveries that are not done. Raises the error of one that failed."""
+    """Return the unfinished deliveries. Raises the error of a failed delivery."""
     left = []
     for delivery in deliveries:
         if not delivery.done:
@@ -139,7 +139,7 @@ def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
 
 
 class LiveWriter(DataSourceArrowWriter):
-    """Writes a table. A task that Spark repeats writes its records again."""
+    """Writes a table. A repeated Spark task writes its records again."""
 
     def __init__(self, writing: LiveWriteOptions) -> None:
         self.writing = writing
@@ -150,7 +150,7 @@ class LiveWriter(DataSourceArrowWriter):
 
 
 class LiveStreamWriter(DataSourceStreamArrowWriter):
-    """Writes a stream. With a ``transactionalId`` the rows of a batch are written once, else at least once."""
+    """Writes a stream. With a ``transactionalId`` the rows of a batch are written exactly once, else at least once."""
 
     def __init__(self, writing: LiveWriteOptions) -> None:
         self.writing = writing
@@ -166,7 +166,7 @@ class LiveStreamWriter(DataSourceStreamArrowWriter):
         return self.writing.write_once(iterator, context.partitionId(), int(batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Do nothing: the records are there."""
+        """Do nothing: the records are already written."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Do nothing: Spark repeats the batch."""

@@ -1,7 +1,7 @@
 """The data source ``kafka-log``: the segments of partitions as a table, one row per record.
 
-Owns the options that choose the content of rows, which the sources of internal topics share. What is read is left to
-``read_plan``, how a part becomes rows to ``log_rows``, streams to ``log_stream``, and writing to ``log_writing``.
+Owns the options that choose the content of rows, which the sources of internal topics share. ``read_plan`` selects the
+data, ``log_rows`` converts parts to rows, ``log_stream`` implements streams, and ``log_writing`` writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["KafkaLogSource", "decoded_columns", "log_reading", "reading_of", "se
 
 
 def log_reading(options: Options) -> RowOptions:
-    """Return how parts are read by the options of ``kafka-log``; raises ``UnknownNameError``, too."""
+    """Return the row options from the options of ``kafka-log``. Also raises ``UnknownNameError``."""
     columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
     return reading_of(options, columns, decoded)
 
@@ -34,7 +34,7 @@ def log_reading(options: Options) -> RowOptions:
 def reading_of(
     options: Options, columns: Sequence[str] | None, decoded: Sequence[DecodedColumnSpec] = ()
 ) -> RowOptions:
-    """Return how parts are read by the options of a source; raises ``OptionError`` and ``UnknownColumnError``."""
+    """Return the row options from the options of a source. Raises ``OptionError`` and ``UnknownColumnError``."""
     mode = options.choice("mode", MODES, PERMISSIVE)
     return RowOptions(
         columns=log_columns(columns, decoded, mode),
@@ -53,7 +53,7 @@ class KafkaLogSource(DataSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """What the session has for filesystems."""
+    """The filesystem options of the session."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options)
@@ -78,7 +78,7 @@ class KafkaLogSource(DataSource):
         return LogStreamReader(*self._read())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Return the writer of a table. The mode append adds partitions, the mode overwrite also replaces them."""
+        """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
         options = Options(self.name(), self._options)
         writing = LogSinkOptions.of(options, schema, overwrite=overwrite)
         options.done()
@@ -92,7 +92,7 @@ class KafkaLogSource(DataSource):
 
 
 def decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
-    """Yield the columns that are made of keys and values, as the options of a source ask for them."""
+    """Yield the columns decoded from keys and values that the options of a source request."""
     for name, message, version in (
         ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
         ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
@@ -104,7 +104,7 @@ def decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
 def selected_columns(
     columns: tuple[str, ...] | None, decoded: Sequence[DecodedColumnSpec]
 ) -> tuple[tuple[str, ...] | None, list[DecodedColumnSpec]]:
-    """Return the columns and what is decoded, given columns that may lie inside (``decodedValue.offset``)."""
+    """Return the columns and their decoded fields. Requested columns may be nested (``decodedValue.offset``)."""
     if columns is None:
         return None, list(decoded)
     own, inside = list(columns), []

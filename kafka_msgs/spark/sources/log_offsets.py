@@ -1,7 +1,7 @@
-"""Where reading a log that grows goes on and ends: its partitions as they are now, and the offsets of a checkpoint.
+"""The resume and end positions of reads from a growing log: its current partitions, and the offsets of a checkpoint.
 
-Owns what makes a log another one than it was: records that retention removed, an end that moved back, a partition that
-is gone, a topic that was created again. What is read between two positions is left to ``log_stream``.
+Owns the detection of lost data: records removed by retention, an end that moved back, a deleted partition, a recreated
+topic. ``log_stream`` reads the records between two positions.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Offsets: TypeAlias = dict[Place, int]
 
 @frozen
 class LogOffsets:
-    """A position in Spark's checkpoint: the next offset of each partition, and the ids of the topics that have one."""
+    """A position in Spark's checkpoint: the next offset of each partition, and the known topic ids."""
 
     offsets: Offsets
     topic_ids: Mapping[str, str] = field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form of the checkpoint."""
+        """Return the position in the checkpoint format."""
         return {"offsets": to_json(self.offsets), "topicIds": dict(sorted(self.topic_ids.items()))}
 
     @classmethod
     def from_json(cls, value: Any) -> LogOffsets:
-        """Return the position that a checkpoint has. Raises ``OptionError`` for another form."""
+        """Return the position in a checkpoint. Raises ``OptionError`` for another format."""
         try:
             return cls(offsets_in(value["offsets"]), {str(name): str(each) for name, each in value["topicIds"].items()})
         except (AttributeError, KeyError, TypeError, ValueError) as wrong:
@@ -48,7 +48,7 @@ class LogOffsets:
 
 
 class ResumePosition(NamedTuple):
-    """Where reading goes on, None for nowhere, and which records were lost, None for none."""
+    """The offset to resume from (None if the partition is skipped), and the lost records (None if there are none)."""
 
     offset: int | None
     lost: str | None = None
@@ -56,9 +56,9 @@ class ResumePosition(NamedTuple):
 
 @frozen
 class TailedPartition:
-    """A partition as it is now: its segments, the offset after its last record, and the one that may be read up to.
+    """The current state of a partition: its segments, its log end offset, and the offset up to which it may be read.
 
-    ``end`` may be higher than ``stable`` with ``read_committed``: from ``stable`` on a transaction is open.
+    With ``read_committed``, ``end`` may be higher than ``stable``, the start of the first open transaction.
     """
 
     files: tuple[LogFile, ...]
@@ -67,7 +67,7 @@ class TailedPartition:
 
     @classmethod
     def of(cls, files: tuple[LogFile, ...], *, committed: bool) -> TailedPartition:
-        """Return what files say now. Raises ``OSError``."""
+        """Return the current state from files. Raises ``OSError``."""
         end = files[-1].base_offset or 0
         # A topic may be deleted after it was listed; the next listing shows that.
         with suppress(FileNotFoundError):
@@ -77,23 +77,23 @@ class TailedPartition:
 
     @property
     def first(self) -> int:
-        """The offset that the first segment begins with."""
+        """The base offset of the first segment."""
         return self.files[0].base_offset or 0
 
     def at(self, position: StartingOffsets) -> int:
-        """Return the offset that a position means now."""
+        """Return the current offset of a position."""
         found = offset_of(position, self.files[0], self._lookups())
         return self.stable if found == LARGEST else max(found, self.first)
 
     def batch_end(self, offset: int) -> int:
-        """Return the end of the batch that reaches ``offset`` or comes after it, so that batches stay whole."""
+        """Return the end of the batch that reaches ``offset`` or follows it, so that batches are not split."""
         for lookup, (_, after) in zip(self._lookups(), self._spans(), strict=True):
             if after >= offset and (found := lookup.batch_end(offset)) is not None:
                 return min(found, self.stable)
         return self.stable
 
     def going(self, offset: int) -> ResumePosition:
-        """Return where reading goes on that had come to ``offset``."""
+        """Return the position to resume from after a read up to ``offset``."""
         if self.end < offset:
             return ResumePosition(self.end, f"it ends at offset {self.end}, before offset {offset}")
         if offset < self.first:
@@ -104,22 +104,22 @@ class TailedPartition:
         return [SegmentLookup(file, after) for file, after in self._spans()]
 
     def _spans(self) -> list[tuple[LogFile, int]]:
-        """Return the segments, each with the offset that the next one begins with."""
+        """Return the segments, each with the base offset of the next one."""
         return [(file, after.base_offset or 0) for file, after in pairwise(self.files)] + [(self.files[-1], LARGEST)]
 
 
 @frozen
 class TailedLog:
-    """The partitions of a log directory as they are now, and the ids of their topics."""
+    """The current partitions of a log directory, and their topic ids."""
 
     partitions: Mapping[Place, TailedPartition]
     topic_ids: Mapping[str, str]
 
     @classmethod
     def of(cls, source: str, files: Iterable[LogFile], *, committed: bool) -> TailedLog:
-        """Return what files say now, which are in their order. Raises ``OptionError``, ``OSError``, ``LogFileError``.
+        """Return the current state from sorted files. Raises ``OptionError``, ``OSError`` and ``LogFileError``.
 
-        Files that are not segments in the directory of a partition have no place in a checkpoint, and are left out.
+        Files that are not segments in a partition directory cannot be part of a checkpoint, and are ignored.
         """
         own = [file for file in files if _place(file) is not None]
         groups = {place: tuple(group) for place, group in groupby(own, key=_place) if place is not None}
@@ -135,19 +135,19 @@ class TailedLog:
 
     @property
     def files(self) -> list[LogFile]:
-        """The segments, in their order."""
+        """The segments in order."""
         return [file for each in self.partitions.values() for file in each.files]
 
     def position(self, offsets: Offsets) -> LogOffsets:
-        """Return a position in this log for the checkpoint."""
+        """Return offsets in this log as a position for the checkpoint."""
         topics = {topic for topic, _ in offsets}
         return LogOffsets(offsets, {topic: each for topic, each in self.topic_ids.items() if topic in topics})
 
     def goes_on(self, reached: LogOffsets, *, fails: bool) -> Offsets:
-        """Return where reading goes on in partitions that a position has.
+        """Return the offsets to resume from in the partitions of a position.
 
-        If records were lost, ``fails`` raises ``OffsetPositionError``; otherwise reading goes on at the first record
-        that is left, and a partition that is gone is left out.
+        If records were lost, raises ``OffsetPositionError`` with ``fails``. Without it, reading resumes at the first
+        remaining record, and deleted partitions are skipped.
         """
         found = {}
         for place, offset in reached.offsets.items():
@@ -175,7 +175,7 @@ def _place(file: LogFile) -> Place | None:
 
 
 def _topic_id(file: LogFile) -> str | None:
-    """Return the id of the topic of a file, or None without the file that tells it."""
+    """Return the topic id of a file, or None if the metadata file is missing."""
     try:
         with local_copy(file.sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)

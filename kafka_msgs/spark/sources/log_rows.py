@@ -1,7 +1,7 @@
-"""From the batches of a part of a file to rows: the columns of records, typed keys and values, and what is damaged.
+"""Conversion of the batches in a file part to rows: record columns, typed keys and values, and damage.
 
-Owns the columns of ``kafka-log`` and what the modes do. Records become columns in ``kafka_msgs.columns``; which parts
-there are is left to ``splits``.
+Owns the columns of ``kafka-log`` and the behaviour of the modes. ``kafka_msgs.columns`` converts records to columns,
+and ``splits`` determines the parts.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 _USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
-"""The columns without the option: those of every log, and what is made of the bytes."""
+"""The default columns: the columns of every log, and the columns decoded from keys and values."""
 
 _HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
 @frozen
 class DecodedColumnSpec:
-    """A column that the source makes of the bytes of another one, by the message that they are."""
+    """A column that the source decodes from the bytes of another column, as a given message."""
 
     name: str
     message: type[Message]
@@ -69,7 +69,7 @@ class DecodedColumnSpec:
 
     @property
     def source(self) -> str:
-        """The column of records with the bytes."""
+        """The record column with the bytes."""
         return _KEYS_AND_VALUES[self.name]
 
     @property
@@ -80,7 +80,7 @@ class DecodedColumnSpec:
 
 @frozen(kw_only=True)
 class RowOptions:
-    """How parts are read: columns and modes as the options of the source choose them."""
+    """The options for rows: columns and modes from the options of the source."""
 
     columns: tuple[str, ...]
     decoded: tuple[DecodedColumnSpec, ...] = ()
@@ -105,9 +105,9 @@ def log_columns(
     source: str = "kafka-log",
     without: Container[str] = (),
 ) -> tuple[str, ...]:
-    """Return the columns that are read, in their order; raises ``UnknownColumnError`` for one that there is not.
+    """Return the columns to read, in order. Raises ``UnknownColumnError`` for a column that does not exist.
 
-    ``without`` has those that the source does not have.
+    ``without`` contains columns that the source does not support.
     """
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
     own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
@@ -115,7 +115,7 @@ def log_columns(
 
 
 def column_type(name: str) -> DataType:
-    """Return the type of a column that nothing is decoded for."""
+    """Return the type of a column that needs no decoding."""
     if name in FROM_RECORDS:
         return _HEADERS if name == "headers" else spark_type(record_schema([FROM_RECORDS[name]]).types[0])
     return spark_type(pa.int32() if name == "partition" else pa.string())
@@ -144,9 +144,9 @@ def rows_in(path: Path, part: FilePart, reading: RowOptions, shift: int = 0) -> 
 
 
 class RowMaker:
-    """Makes rows of records: the columns that were asked for, with typed keys and values.
+    """Builds rows from records: the requested columns, with typed keys and values.
 
-    ``known`` has the columns that all records share.
+    ``known`` contains the columns that all records share.
     """
 
     def __init__(self, reading: RowOptions, known: Mapping[str, Any]) -> None:
@@ -157,10 +157,10 @@ class RowMaker:
         sources = {FROM_RECORDS[name] for name in self.schema.names if name in FROM_RECORDS}
         sources |= {each.source for each in self._decoded.values()}
         self.sources = sorted(sources or {"magic"})
-        """The columns of records that are needed."""
+        """The required record columns."""
 
     def rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of records, without those that cannot be read in the mode ``DROPMALFORMED``."""
+        """Return the rows of records. The mode ``DROPMALFORMED`` drops unreadable rows."""
         made: dict[str, pa.Array] = {}
         texts: list[pa.StringArray] = []
         for name, decoded in self._decoded.items():
@@ -195,7 +195,7 @@ class RowMaker:
 
 
 class _PartRows:
-    """One walk over one part. ``shift`` is the place of the local file's first byte in the file."""
+    """One pass over one part. ``shift`` is the position of the local file's first byte in the original file."""
 
     def __init__(self, part: FilePart, reading: RowOptions, shift: int) -> None:
         self._part = part
@@ -216,7 +216,7 @@ class _PartRows:
                 yield from self.handle_fault(item)
 
     def _shifted(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records with places in the file, not in the local copy of a part of it."""
+        """Return the records with positions in the original file instead of the local copy."""
         at = records.schema.get_field_index("batch_position")
         if at < 0 or not self._shift:
             return records
@@ -232,7 +232,7 @@ class _PartRows:
                 yield item
 
     def _limits(self, transactions: TransactionIndex | None) -> RunLimits:
-        """Return which batches are wanted without a look at each."""
+        """Return limits that select batches without examining each one."""
         stop, without, last = self._part.end - self._shift, 0 if self._reading.control else CONTROL, LARGEST
         if transactions is not None:
             without |= TRANSACTIONAL if transactions.aborted else 0
@@ -256,11 +256,11 @@ class _PartRows:
         return self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
 
     def _fault(self, error: Any) -> LogFileError:
-        """Return an error as one of this file: the local copy may be another, and start elsewhere."""
+        """Return an error with this file's path and position, since it may refer to a local copy of a part."""
         return fault_in_file(error, self._part.file.name, self._shift)
 
     def _row(self, fault: LogFileError) -> pa.RecordBatch:
-        """Return the row of damage: where it is, and what; all else is null."""
+        """Return the row of damage: its location and reason. All other columns are null."""
         known = self._known | {"batchPosition": fault.position, ERROR: str(fault)}
         schema = self._maker.schema
         arrays = [pa.array([known.get(each.name)], each.type) for each in schema]

@@ -1,7 +1,7 @@
-"""Log directories as streams: what is read of a log that grows, from one micro-batch to the next.
+"""Log directories as streams: reads a growing log in micro-batches.
 
-Owns the options of a stream, and the ranges of its batches. The rows of a range are those that the reader of a table
-gives; where a log begins and ends is left to ``log_offsets``. Nothing is remembered but what Spark's checkpoint has.
+Owns the options of a stream, and the ranges of its batches. A range has the same rows as in a table read.
+``log_offsets`` determines the start and end of the log. All state is in Spark's checkpoint.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["LogStreamReader", "StreamOptions"]
 
 @frozen(kw_only=True)
 class StreamOptions:
-    """How a log is followed; the options that only streams use."""
+    """The options that only streams use."""
 
     fails_on_data_loss: bool
     max_offsets: int | None
 
     @classmethod
     def of(cls, options: Options) -> StreamOptions:
-        """Return what the options ask for; raises ``OptionError``."""
+        """Parse the options. Raises ``OptionError``."""
         return cls(
             fails_on_data_loss=options.flag("failOnDataLoss", True),
             max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
@@ -46,7 +46,7 @@ class StreamOptions:
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the partitions of a plan as they grow, with the reader of a table."""
+    """Reads the growing partitions of a plan, with the reader of a table."""
 
     def __init__(self, reader: LogReader, following: StreamOptions) -> None:
         reader.plan.bounds.check_stream(reader.plan.source)
@@ -61,18 +61,18 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def plan(self) -> ReadPlan:
-        """What is read."""
+        """The read plan."""
         return self.reader.plan
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return where a stream without a checkpoint begins."""
+        """Return the start of a stream without a checkpoint."""
         now = self._now()
         self.plan.check_places(now.files)
         starting = self.plan.bounds.starting
         return now.position({place: each.at(starting) for place, each in now.partitions.items()}).to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return where the next batch ends. With a limit it ends after a whole batch of records."""
+        """Return the end of the next batch. With a limit, it does not split record batches."""
         now, reached = self._now(), LogOffsets.from_json(start)
         begin = self._begin(now, reached)
         end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
@@ -91,23 +91,21 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Note where the partitions end now: the stream ends there."""
+        """Record the current end of the partitions as the end of the stream."""
         self._target = self._ends(self._now())
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
-        """Return where the partitions end now, for the progress of the stream."""
+        """Return the current end of the partitions, for the progress of the stream."""
         now = self._now()
         return now.position(self._ends(now)).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the splits of a batch. Raises ``OffsetPositionError`` for records of it that are not there
-        any more.
-        """
+        """Return the splits of a batch. Raises ``OffsetPositionError`` if some of its records no longer exist."""
         now, stop = self._now(), LogOffsets.from_json(end)
         self._goes_on(now, stop)
         begin = self._begin(now, LogOffsets.from_json(start))
         bounds = OffsetBounds(StartingOffsets(EARLIEST, begin), StartingOffsets(EARLIEST, stop.offsets))
-        # A batch ends before a tail that is cut off: there is nothing to warn of.
+        # A batch ends before a truncated tail, so no warning is needed.
         plan = evolve(self.plan, bounds=bounds, reports_truncated_tails=True)
         return [InputPartition(split) for split in plan.splits_in(now.files)]
 
@@ -116,7 +114,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.reader.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint has the offsets."""
+        """Do nothing: the checkpoint contains the offsets."""
 
     def _now(self) -> TailedLog:
         return TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
@@ -125,11 +123,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return now.goes_on(reached, fails=self.following.fails_on_data_loss)
 
     def _begin(self, now: TailedLog, start: LogOffsets) -> Offsets:
-        """Return where reading begins: in partitions that are new, at their first record."""
+        """Return the start offsets; a new partition starts at its first record."""
         return {place: each.first for place, each in now.partitions.items()} | self._goes_on(now, start)
 
     def _ends(self, now: TailedLog) -> Offsets:
-        """Return where the partitions end now, and not after the end that was noted."""
+        """Return the current ends of the partitions, limited to the recorded end."""
         ends = {place: each.stable for place, each in now.partitions.items()}
         target = self._target
         return ends if target is None else {place: min(ends[place], target[place]) for place in ends if place in target}

@@ -1,7 +1,8 @@
-"""Writing with ``kafka-log``: rows of a table become the directories of partitions, as a broker has them.
+"""Writing with ``kafka-log``: rows of a table become partition directories like a broker's.
 
-Each task writes whole partitions into a directory of its own below the log directory. When all are done, the driver
-moves them to their places; if not, it removes them. How records become files is left to ``kafka_msgs.log.writers``.
+Each task writes complete partitions into a separate directory below the log directory. When all tasks succeed, the
+driver moves the partitions to their final location; otherwise it removes them. ``kafka_msgs.log.writers`` writes the
+files.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "leaderEpoch": WHOLE,
     "_error": ("string",),
 }
-"""The columns that can be written, and the types that they may have."""
+"""The writable columns and their accepted types."""
 _PASSED_ON: Final = frozenset({"key", "value", "headers", "offset"})
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LARGEST: Final = 2**31 - 1
 _BROKERS_TIME: Final = 1
 _STAGING: Final = ".kafka-msgs-"
-"""How the directory begins that is removed in the end. No broker must find it."""
+"""The prefix of the temporary directory. Brokers must not see this directory."""
 _OLD: Final = "old"
 
 
 @frozen
 class WrittenPartition:
-    """A partition that a task has written: where it is, its first offset, and the offset after its last record."""
+    """A partition that a task has written: its location, its first offset, and the offset after its last record."""
 
     place: Place
     directory: Path
@@ -75,25 +76,25 @@ class WrittenPartition:
 
 @frozen
 class WrittenPartitions(WriterCommitMessage):
-    """What a task has written."""
+    """The partitions that a task has written."""
 
     partitions: tuple[WrittenPartition, ...]
 
 
 @frozen(kw_only=True)
 class LogSinkOptions:
-    """Where and how partitions are written; the options of the sink."""
+    """The options of the sink: destination and write settings."""
 
     home: Path
     topic: str | None
     layout: LogWriteOptions
     overwrite: bool
     run: str
-    """The name of the directory that holds what is not complete."""
+    """The name of the directory for incomplete output."""
 
     @classmethod
     def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogSinkOptions:
-        """Return what the options ask for. Raises ``OptionError``, also for a column that cannot be written."""
+        """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
         check_columns(options, schema, _COLUMNS)
         topic = options.text("topic")
         if topic is None and "topic" not in schema.names:
@@ -118,11 +119,11 @@ class LogSinkOptions:
 
     @property
     def staging(self) -> Path:
-        """The directory that holds what is not complete."""
+        """The directory for incomplete output."""
         return self.home / self.run
 
     def target(self, place: Place) -> Path:
-        """Return the directory of a partition. Raises ``OptionError`` if it is there, and is not to be replaced."""
+        """Return the directory of a partition. Raises ``OptionError`` if it exists and must not be replaced."""
         found = self.home / _name(place)
         if found.exists() and not self.overwrite:
             reason = f"there is a partition {_name(place)}; the mode overwrite replaces it"
@@ -142,16 +143,16 @@ def _name(place: Place) -> str:
 
 
 class LogWriter(DataSourceArrowWriter):
-    """Writes a table. Nothing of it is in its place before all of it is written."""
+    """Writes a table. Partitions are moved to their final location only when all are written."""
 
     def __init__(self, writing: LogSinkOptions) -> None:
         self.writing = writing
         writing.staging.mkdir(parents=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the rows of a task: the partitions that they are of, each whole."""
+        """Write the rows of a task as complete partitions."""
         directory = self.writing.staging / uuid4().hex
-        # The driver has made what this is in: a task on a machine that does not see the same files fails here.
+        # The driver created the parent directory, so tasks on machines without the shared filesystem fail here.
         directory.mkdir()
         task = _Task(self.writing, directory)
         try:
@@ -164,7 +165,7 @@ class LogWriter(DataSourceArrowWriter):
             raise
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Move the partitions to their places. Raises ``OptionError`` if two tasks have written one partition."""
+        """Move the partitions to their final location. Raises ``OptionError`` if two tasks wrote the same partition."""
         written = [each for found in messages if isinstance(found, WrittenPartitions) for each in found.partitions]
         try:
             _refuse_shared(written)
@@ -178,11 +179,11 @@ class LogWriter(DataSourceArrowWriter):
             self._remove()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove what was written."""
+        """Remove the written partitions."""
         self._remove()
 
     def _remove(self) -> None:
-        """Remove what is not in its place. Under another name, where tasks that still run cannot add to it."""
+        """Remove the staged output, after renaming it so that running tasks cannot add to it."""
         gone = self.writing.staging.with_name(f"{self.writing.run}-gone")
         with suppress(FileNotFoundError):
             self.writing.staging.rename(gone)
@@ -190,7 +191,7 @@ class LogWriter(DataSourceArrowWriter):
 
 
 class _Task:
-    """The partitions that one task writes, by place."""
+    """The partitions that one task writes, by topic and number."""
 
     def __init__(self, writing: LogSinkOptions, directory: Path) -> None:
         self._writing = writing
@@ -232,7 +233,7 @@ class _Task:
         )
 
     def abandon(self) -> None:
-        """Remove all that was written."""
+        """Remove all written partitions."""
         for writer in self._writers.values():
             writer.discard()
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -256,7 +257,7 @@ def _refuse_shared(written: Iterable[WrittenPartition]) -> None:
 
 
 def _put_in_place(writing: LogSinkOptions, written: Iterable[WrittenPartition]) -> None:
-    """Rename all directories, or none. A partition that is replaced keeps the id of its topic."""
+    """Rename all directories, or none. A replaced partition keeps its topic id."""
     old = writing.staging / _OLD
     old.mkdir()
     moved: list[tuple[Path, Path]] = []
@@ -275,7 +276,7 @@ def _put_in_place(writing: LogSinkOptions, written: Iterable[WrittenPartition]) 
 
 
 def _note_offsets(home: Path, written: Iterable[WrittenPartition]) -> None:
-    """Write the offsets of partitions to the checkpoint files: all of them is on the disk, and committed."""
+    """Write the offsets of partitions to the checkpoint files: all records are flushed and committed."""
     ends = {each.place: each.end for each in written}
     for name in CHECKPOINTS:
         path = home / name

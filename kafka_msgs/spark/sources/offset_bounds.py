@@ -1,7 +1,7 @@
-"""Which bytes of which segments hold the records that options ask for by offsets or times.
+"""The byte ranges of segments with the records that the options select by offset or time.
 
-Segments are chosen by the offsets in their names, the places in them by ``lookup``. What is left to read is decided on
-the driver, from little more than the indexes of the first and the last segment of a partition.
+Segments are chosen by the base offsets in their names, and positions within them by ``segment_lookup``. The driver
+decides this, and reads little more than the indexes of the first and the last segment of a partition.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LATEST: Final = StartingOffsets(LATEST)
 
 @frozen
 class ByteRange:
-    """The bytes of a file from ``start`` on and before ``end``, and which offsets in them; None for all."""
+    """The bytes of a file from ``start`` to before ``end``, and the offsets to read in them; None for all."""
 
     file: LogFile
     start: int
@@ -45,47 +45,47 @@ class ByteRange:
 
     @classmethod
     def whole(cls, file: LogFile) -> ByteRange:
-        """Return all of a file."""
+        """Return the full range of a file."""
         return cls(file, 0, file.size)
 
     @property
     def size(self) -> int:
-        """Bytes that are read."""
+        """The number of bytes to read."""
         return self.end - self.start
 
 
 @frozen
 class OffsetBounds:
-    """Where reading begins and ends in each partition."""
+    """The start and end positions of a read in each partition."""
 
     starting: StartingOffsets = _EARLIEST
     ending: StartingOffsets = _LATEST
 
     @classmethod
     def of(cls, options: Options) -> OffsetBounds:
-        """Return what the options ask for; raises ``OptionError``."""
+        """Parse the options. Raises ``OptionError``."""
         return cls(_position(options, _START, EARLIEST), _position(options, _END, LATEST))
 
     def check_table(self, source: str) -> None:
-        """Raise ``OptionError`` for bounds that a table cannot have."""
+        """Raise ``OptionError`` for bounds that are invalid for a table."""
         for names, position in ((_START, self.starting), (_END, self.ending)):
             wrong, reason = _REFUSED[names]
             if wrong in (position.time, *position.offsets.values()):
                 raise OptionError(source=source, option=names[0], value=None, reason=reason)
 
     def check_stream(self, source: str) -> None:
-        """Raise ``OptionError`` for bounds that a stream cannot have: it does not end."""
+        """Raise ``OptionError`` for bounds that are invalid for a stream, which has no end."""
         if self.ending != _LATEST:
             option = _END[0] if self.ending.offsets or self.ending.time < 0 else _END[1]
             raise OptionError(source=source, option=option, value=None, reason="a stream does not end")
 
     def places(self) -> Iterator[tuple[str, str, int]]:
-        """Yield the partitions that are named, each after the option that names it."""
+        """Yield the partitions given in options, each preceded by the option name."""
         for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
             yield from ((option, *place) for place in position.offsets)
 
     def stretches(self, files: Iterable[LogFile]) -> Iterator[ByteRange]:
-        """Yield what is read of files, which are in the order of their partitions and offsets. Raises ``OSError``."""
+        """Yield the byte ranges to read from files sorted by partition and offset. Raises ``OSError``."""
         if self == OffsetBounds():
             yield from map(_all_of, files)
             return
@@ -110,25 +110,25 @@ def _position(options: Options, names: tuple[str, str], default: int) -> Startin
 
 
 def _log_of(file: LogFile) -> tuple[str, ...]:
-    """Return what is equal for the segments of one partition. A file that is not named as a segment stands alone."""
+    """Return a key shared by the segments of one partition. A file without a segment name has a unique key."""
     segment = isinstance(file, RemoteSegmentFile) or (file.base_offset is not None and file.path.endswith(".log"))
     return file.log if segment else (*file.log, file.path)
 
 
 def _all_of(file: LogFile) -> ByteRange:
-    """Return all that is read of a file without bounds: of a segment of a tier, perhaps not all of its offsets."""
+    """Return the range of a file without bounds. A segment in remote storage may be limited to some of its offsets."""
     if not isinstance(file, RemoteSegmentFile) or file.is_whole:
         return ByteRange.whole(file)
     return _stretch(file, file.end, _lookup(file, file.end), OffsetRange(file.first, file.end))
 
 
 def _lookup(file: LogFile, end: int) -> SegmentLookup:
-    """Return the lookup in a file; ``end`` is the one that is read, and that of a segment of a tier may be later."""
+    """Return the lookup in a file. ``end`` is the end of the read; a remote segment may end later."""
     return SegmentLookup(file, file.ends if isinstance(file, RemoteSegmentFile) else end)
 
 
 def offset_of(position: StartingOffsets, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
-    """Return the offset that a position is in the partition of ``first``; ``LARGEST`` for what is after its end."""
+    """Return the offset of a position in the partition of ``first``, or ``LARGEST`` for a position after its end."""
     given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
     if given is not None or position.time < 0:
         known = position.time if given is None else given
@@ -146,7 +146,7 @@ def _stretch(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange
         wanted = OffsetRange(max(file.first, wanted.start), min(end, wanted.end))
         begins, ends = (file.base_offset or 0) < wanted.start, wanted.end < file.ends
     places = ByteRange.whole(file)
-    # A broker deletes segments while reads are planned: the reader of the part reports that.
+    # A broker may delete segments during planning. The reader of the part reports that.
     with suppress(FileNotFoundError):
         start = lookup.position_before(wanted.start) if begins else 0
         places = ByteRange(file, start, lookup.position_after(wanted.end) if ends else file.size)

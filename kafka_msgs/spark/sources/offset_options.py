@@ -1,8 +1,8 @@
-"""Where reading begins and ends, as the options of a source say it: words, times, or offsets of partitions; the form
-of offsets in JSON, and the share of each partition in a batch of a stream.
+"""Start and end positions in the options of a source: keywords, times, or partition offsets. Also the JSON format of
+offsets, and the share of each partition in a stream batch.
 
-Names and forms are those of Spark's own source ``kafka``. What a position means in a topic of running brokers is left
-to ``live_topics``, and in files to ``offset_bounds``. Nothing here knows of a connection or a file.
+Names and formats match Spark's own source ``kafka``. ``live_topics`` resolves positions in topics of running brokers,
+and ``offset_bounds`` in files. This module uses neither connections nor files.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NAMES: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 @frozen
 class StartingOffsets:
-    """Where to begin or to end: ``EARLIEST``, ``LATEST`` or a time in ms since the epoch; or offsets of partitions.
+    """A start or end position: ``EARLIEST``, ``LATEST``, a time in ms since the epoch, or partition offsets.
 
-    A partition that ``offsets`` does not have begins or ends at ``time``. Its offsets may be ``EARLIEST`` and
-    ``LATEST``, too.
+    Partitions that are not in ``offsets`` start or end at ``time``. Values of ``offsets`` may also be ``EARLIEST`` and
+    ``LATEST``.
     """
 
     time: int
@@ -44,9 +44,9 @@ class StartingOffsets:
 
     @classmethod
     def of(cls, options: Options, name: str, timestamp: str, default: int) -> StartingOffsets:
-        """Return the position that two options give: one with a word or offsets in JSON, one with a time.
+        """Return the position from two options: one with a keyword or JSON offsets, one with a time.
 
-        The time has precedence. Raises ``OptionError``.
+        The time takes precedence. Raises ``OptionError``.
         """
         time, text = options.text(timestamp), options.text(name)
         if time is not None:
@@ -73,9 +73,9 @@ def offsets_in(value: Any) -> dict[Place, int]:
 
 
 def limit_offsets(start: Mapping[P, int], end: Mapping[P, int], rows: int) -> dict[P, int]:
-    """Return ends so that about ``rows`` offsets are read, each partition according to its share of what waits.
+    """Return ends for reading about ``rows`` offsets, divided in proportion to the unread offsets of each partition.
 
-    No partition with something to read stays where it is.
+    Every partition with unread offsets advances.
     """
     sizes = {place: max(0, end[place] - start.get(place, 0)) for place in end}
     total = sum(sizes.values())
@@ -87,7 +87,7 @@ def limit_offsets(start: Mapping[P, int], end: Mapping[P, int], rows: int) -> di
 
 
 def to_json(offsets: Mapping[P, int]) -> dict[str, Any]:
-    """Return offsets in the form of the checkpoint."""
+    """Return offsets in the checkpoint format."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset

@@ -1,7 +1,8 @@
-"""Some offsets of a partition, and the batches of a file that hold them.
+"""Offset ranges of a partition, and the batches of a file that contain them.
 
-Owns what belongs to a range: its batches, and the damage that may have held records of it. Where in the file to begin
-is left to ``segment_lookup``. The result depends on the file and the range only, not on how near the beginning is.
+Owns the rules for the content of a range: its batches, and damage that may have contained records of it.
+``segment_lookup`` finds the start position in the file. The result depends only on the file and the range, not on the
+precision of the start position.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ __all__ = ["OffsetRange", "walk_range"]
 
 @frozen
 class OffsetRange:
-    """The offsets from ``start`` on and before ``end``."""
+    """The offsets from ``start`` to before ``end``."""
 
     start: int = 0
     end: int = LARGEST
 
     def rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records of the range. The column ``offset`` is needed."""
+        """Return the records within the range. Requires the column ``offset``."""
         offsets = records.column("offset")
         return records.filter(pc.and_(pc.greater_equal(offsets, self.start), pc.less(offsets, self.end)))
 
@@ -40,16 +41,16 @@ class OffsetRange:
 def walk_range(
     path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: RunLimits
 ) -> Iterator[Item]:
-    """Yield the batches from a byte of a file on that may hold records of a range, and the damage between them.
+    """Yield the batches of a file, from a byte on, that may contain records of a range, and the damage between them.
 
-    Batches within the limits come as runs. Damage belongs to the range unless the sound batches around it show that it
-    held no record of the range. Without a range everything is yielded up to where the limits end.
+    Batches within the limits are yielded as runs. Damage belongs to the range unless the valid batches around it prove
+    that it contained no record of the range. Without a range, all batches are yielded up to the end of the limits.
     """
     if offsets is None:
         yield from walk_runs(FileScan(path, options, start=start), limits)
         return
     first = _beginning(path, options, offsets, start, limits.stop)
-    # The batch that holds the last offset of the range, or those around it, comes alone: there the range ends.
+    # The batches around the last offset of the range are yielded one by one, because the range ends there.
     within = evolve(limits, first=max(offsets.start, limits.first), last=min(offsets.end - 2, limits.last))
     yield from _within(walk_runs(FileScan(path, options, start=first), within), offsets)
 

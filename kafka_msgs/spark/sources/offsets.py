@@ -1,7 +1,7 @@
 """The data source ``kafka-offsets``: the records of ``__consumer_offsets`` as a table, one row per record.
 
-Owns which columns a commit of an offset has. The rows are the history of the topic, tombstones included; what they add
-up to is left to ``kafka_msgs.spark.jobs``.
+Owns the columns of offset commits. The rows are the history of the topic, including tombstones;
+``kafka_msgs.spark.jobs`` computes the resulting state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOPIC: Final = TOPICS["__consumer_offsets"]
 _TYPES: Final = record_types(_TOPIC)
 _COMMITS: Final = ("OffsetCommit", "LegacyOffsetCommit")
 _OF_KEYS: Final = {"topic": "topic", "topicPartition": "partition"}
-"""The columns of commits, and the fields of the key that they are."""
+"""The columns of commits that come from the key, and their fields."""
 _OF_VALUES: Final = {
     "committedOffset": "offset",
     "leaderEpoch": "leader_epoch",
@@ -46,7 +46,7 @@ _OF_VALUES: Final = {
     "expireTimestamp": "expire_timestamp",
     "topicId": "topic_id",
 }
-"""The columns of commits, and the fields of the value that they are."""
+"""The columns of commits that come from the value, and their fields."""
 
 
 class OffsetsTable(InternalTable):
@@ -82,11 +82,11 @@ class OffsetsTable(InternalTable):
     usual_form = BINARY
 
     def types(self) -> Mapping[str, RecordType]:
-        """Return the types of records by name."""
+        """Return the record types by name."""
         return {each.name: each for each in _TYPES.values()}
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:
-        """Return the record types of rows of the log, from their keys; in a control batch, how a transaction ended."""
+        """Return the record types of log rows, from their keys; for control records, the transaction result."""
         key, value, control = (log.column(name) for name in ("key", "value", "control"))
         kinds = {number: each.name for number, each in _TYPES.items()}
         names = _by_number(key, 0, lambda number: kinds.get(number, str(number)), pa.string())
@@ -125,7 +125,7 @@ class OffsetsTable(InternalTable):
         return none | made | {"tombstone": tombstones}, wrong
 
     def _wanted(self, type_: RecordType) -> Iterator[tuple[str, type[Message], dict[str, str]]]:
-        """Yield what is to be decoded of a type of record: which part, as what, and the fields by column."""
+        """Yield the required decodings of a record type: the part, the message class, and the fields by column."""
         assert type_.key is not None, "records of this topic have keys"
         group = {"group": fields(type_.key)[0].attribute}
         of_key, of_value = (group | _OF_KEYS, _OF_VALUES) if type_.name in _COMMITS else (group, {})
@@ -147,7 +147,7 @@ def _end(number: int) -> str:
 
 
 def _by_number(data: pa.BinaryArray, at: int, meaning: Callable[[int], Any], type_: pa.DataType) -> pa.Array:
-    """Return what the two bytes at a place of each row mean, null where they are not there."""
+    """Return the meaning of the two bytes at a position of each row, null for rows that are too short."""
     heads = pc.binary_slice(data, at, at + 2).dictionary_encode()
     known = heads.dictionary.to_pylist()
     numbers = (int.from_bytes(each, "big", signed=True) if len(each) == 2 else None for each in known)

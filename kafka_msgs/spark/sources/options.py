@@ -1,6 +1,6 @@
-"""The options of a data source: texts as Spark hands them over, turned into what they mean, or refused by name.
+"""The options of a data source: parses the texts that Spark passes, or refuses them by name.
 
-Owns the words and units of options and the error for a wrong one. What the options do is left to the sources.
+Owns the keywords and units of options, and the error for a wrong one. The sources define the effect of options.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PERMISSIVE: Final = "PERMISSIVE"
 FAILFAST: Final = "FAILFAST"
 DROPMALFORMED: Final = "DROPMALFORMED"
 MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
-"""What happens to data that cannot be read: a row with the reason, an error that ends the job, or nothing."""
+"""The handling of unreadable data: a row with the reason, an error that ends the job, or dropping it."""
 
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
@@ -31,10 +31,10 @@ _FLAGS: Final = {"true": True, "false": False}
 
 
 class Options:
-    """The options of one read, asked for one by one; ``done`` refuses those that nobody asked for.
+    """The options of one read, requested one by one; ``done`` refuses options that were not requested.
 
-    Names do not depend on case. Every method raises ``OptionError``. ``session`` has the settings of filesystems that
-    the session of Spark has; those among the options have precedence.
+    Names are case-insensitive. Every method raises ``OptionError``. ``session`` contains the filesystem options of the
+    Spark session; filesystem options of the read take precedence.
     """
 
     def __init__(self, source: str, given: Mapping[str, str], session: FilesystemOptions = NO_OPTIONS) -> None:
@@ -44,7 +44,7 @@ class Options:
         self._asked: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """Return the value of an option as it was given."""
+        """Return the unparsed value of an option."""
         self._asked.append(name)
         return self._given.get(name.lower(), default)
 
@@ -55,13 +55,13 @@ class Options:
         return {name.removeprefix(prefix): value for name, value in found.items()}
 
     def settings(self) -> FilesystemOptions:
-        """Return the settings of filesystems."""
+        """Return the filesystem options."""
         own = FilesystemOptions.from_mapping({name: value for name, value in self._given.items() if is_known(name)})
         self._asked += [name for name, _ in own.items]
         return own.over(self._session)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the paths of ``load``: the one path, with any characters, or the list that Spark hands over."""
+        """Return the paths of ``load``: a single path, with any characters, or the list that Spark passes."""
         single, several = self.text("path"), self.text("paths")
         found = [] if single is None else [single]
         found += [] if several is None else self._list("paths", several)
@@ -70,7 +70,7 @@ class Options:
         return tuple(found)
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """Return the names in a text with commas, or None without the option."""
+        """Return the names in a comma-separated text, or None without the option."""
         given = self.text(name)
         found = None if given is None else tuple(part.strip() for part in given.split(",") if part.strip())
         if found == ():
@@ -87,7 +87,7 @@ class Options:
         return found
 
     def numbers(self, name: str) -> tuple[int, ...] | None:
-        """Return the numbers in a text with commas, or None without the option."""
+        """Return the numbers in a comma-separated text, or None without the option."""
         given = self.names(name)
         if given is not None and not all(each.isdecimal() and len(each) <= _DIGITS for each in given):
             self.refuse(name, "numbers with commas between them are needed, such as 0,1,5")
@@ -103,7 +103,7 @@ class Options:
         return _FLAGS[given.lower()]
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """Return the one of ``choices`` that is given, in any case."""
+        """Return the chosen one of ``choices``, ignoring case."""
         given = self.text(name, default) or ""
         for choice in choices:
             if choice.lower() == given.lower():
@@ -139,7 +139,7 @@ class Options:
         return int(given)
 
     def done(self) -> None:
-        """Refuse options that were not asked for: a misspelt one must not go unnoticed."""
+        """Refuse options that were not requested, so that misspelt options are noticed."""
         known = {name.lower(): name for name in self._asked}
         for name in self._given:
             if name not in known:
@@ -147,8 +147,8 @@ class Options:
                 self.refuse(name, f"there is no such option; similar: {near}" if near else "there is none")
 
     def refuse(self, name: str, reason: str) -> NoReturn:
-        """Raise the error of an option whose value does not hold."""
+        """Raise the error for an invalid option value."""
         given = self._given.get(name.lower())
-        # What is meant as a setting of a filesystem may be a secret.
+        # A value intended as a filesystem option may be a secret.
         value = None if given is None or name.lower().startswith(PREFIXES) else mask_uri(given)
         raise OptionError(source=self._source, option=name, value=value, reason=reason)

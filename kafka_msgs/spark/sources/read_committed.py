@@ -1,10 +1,10 @@
-"""What a reader of committed records must know of a partition, from little more than what its broker keeps.
+"""The transaction state of a partition for readers of committed records, mainly from files of its broker.
 
-A broker writes down which transactions ended in a segment as aborted (``.txnindex``), and which are open when it begins
-a segment or stops (``.snapshot``). Both are believed where they are sound and the segment has an ``.index``, too: that
-is a segment as a broker has it. What happened after the newest such snapshot, only the headers of batches tell. On this
-machine the driver follows them. Elsewhere they would have to be fetched, and that is left to the tasks that read these
-batches.
+A broker stores the transactions that were aborted in a segment (``.txnindex``), and the transactions that are open when
+it starts a segment or shuts down (``.snapshot``). These files are trusted if they are valid and the segment also has an
+``.index``, as a broker's segments do. After the newest snapshot, only batch headers contain the transactions. For local
+files, the driver reads these headers. For remote files, it would have to fetch them, so the tasks that read the batches
+do it instead.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ __all__ = ["TransactionTrail", "trail_of"]
 _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
 _FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
 _MOST_HEADERS: Final = 64
-"""How many headers may lie between an entry of the index and the offset of a snapshot."""
+"""The maximum number of headers between an index entry and the offset of a snapshot."""
 _SHARE: Final = 100
-"""One byte of so many is little enough for the driver to fetch it."""
+"""The driver fetches at most one byte out of this many."""
 
 
 @frozen(eq=False)
 class TransactionTrail:
-    """The transactions of a partition as they are at ``offset``, and the bytes after it, which tell how they go on.
+    """The transactions of a partition at ``offset``, and the location of the batches after it.
 
-    ``aborted`` is that of ``TransactionIndex``. ``begun`` has the first offset of each open transaction, by producer
-    id. The batches from ``offset`` on are in ``files``, in the first of these from byte ``start`` on.
+    ``aborted`` is the attribute of ``TransactionIndex``. ``begun`` maps producer ids to the first offset of each open
+    transaction. The batches from ``offset`` on are in ``files``, starting at byte ``start`` of the first file.
     """
 
     aborted: Mapping[int, list[tuple[int, int]]]
@@ -56,31 +56,31 @@ class TransactionTrail:
 
     @property
     def open_from(self) -> int:
-        """The offset from which on the batches after the snapshot decide what is committed."""
+        """The offset from which batches after the snapshot determine the committed records."""
         return min((self.offset, *self.begun.values()))
 
     @property
     def size(self) -> int:
-        """The bytes that tell how the transactions go on."""
+        """The size of the batches after the snapshot in bytes."""
         return sum(file.size for file in self.files) - self.start
 
     def decided(self) -> TransactionIndex:
-        """Return the transactions that matter below ``open_from``."""
+        """Return the transactions that affect offsets below ``open_from``."""
         return TransactionIndex(dict(self.aborted))
 
     def followed(self) -> TransactionIndex:
-        """Return the transactions up to the end of the log; files that are deleted meanwhile are left out.
+        """Return the transactions up to the end of the log. Files deleted in the meantime are skipped.
 
         Raises ``OSError``.
         """
         return _followed(self)
 
     def hides(self, batch: AnyBatch) -> bool:
-        """Whether a batch is hidden from a consumer that reads only committed records; raises ``OSError``."""
+        """Return whether a batch is hidden from a ``read_committed`` consumer. Raises ``OSError``."""
         return _followed(self).is_hidden(batch)
 
     def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
-        """Yield what the batches of those files say about transactions. Raises ``OSError``."""
+        """Yield the transaction marks in the batches of files. Raises ``OSError``."""
         for file in files:
             start = self.start if file is self.files[0] else 0
             with local_copy(file, start, file.size) as (path, shift):
@@ -91,13 +91,13 @@ class TransactionTrail:
 
 
 def _read_of(file: RemoteSegmentFile, marks: Iterable[TransactionMark], is_first: bool) -> Iterator[TransactionMark]:
-    """Yield the marks at offsets that are read of a segment; what is before those is read of the file before it."""
+    """Yield the marks at the offsets that are read from a segment. Earlier marks are read from the file before it."""
     return (mark for mark in marks if (is_first or file.first <= mark.base_offset) and mark.base_offset < file.end)
 
 
 @lru_cache(maxsize=1)
 def _followed(trail: TransactionTrail) -> TransactionIndex:
-    """Follow a trail once for all parts of a split, which are read one after another."""
+    """Follow a trail once for all parts of a split, which are read sequentially."""
     left = [file for file in trail.files if file.size]
     while True:
         left = [file for file in left if is_there(file)]
@@ -111,11 +111,10 @@ def _followed(trail: TransactionTrail) -> TransactionIndex:
 def trail_of(
     files: Sequence[LogFile], end: int, tier: Sequence[RemoteSegmentFile] = ()
 ) -> tuple[list[LogFile], TransactionTrail, bool]:
-    """Return all segments of the partition of ``files``, its trail, and whether that is for the driver to follow.
+    """Return all segments of the partition of ``files``, its trail, and whether the driver should follow the trail.
 
-    ``files`` are those that are read, in their order, of one directory, and offsets below ``end`` are wanted. A file
-    that is not named as a segment stands for itself. Of a partition in remote storage ``tier`` has all segments. Raises
-    ``OSError``.
+    ``files`` are the sorted files to read from one directory, up to the offset ``end``. A file without a segment name
+    is handled alone. For a partition in remote storage, ``tier`` contains all segments. Raises ``OSError``.
     """
     directory = _TierDirectory(tier) if tier else _Directory(files[0])
     if files[0].path not in (each.path for each in directory.segments):
@@ -129,14 +128,14 @@ def trail_of(
 
 
 class _Place(NamedTuple):
-    """Where the batches from an offset on begin: a segment by its number, and a byte of it."""
+    """The start of the batches from an offset on: the index of a segment, and a byte position in it."""
 
     segment: int
     start: int
 
 
 class _Directory:
-    """The directory of a partition, as it was listed once."""
+    """The directory of a partition, from a single listing."""
 
     def __init__(self, file: LogFile) -> None:
         beside = list_siblings(file)
@@ -156,12 +155,12 @@ class _Directory:
                 break
             listed += found
             if found and found[-1].last_stable_offset >= end:
-                # When that transaction ended, none was open that had begun before the end.
+                # When that transaction ended, no open transaction had begun before the end.
                 return TransactionTrail(_by_producer(listed), {}, LARGEST, (), 0)
         return self._from_snapshot(listed, limit)
 
     def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> TransactionTrail:
-        """Return the trail from the newest snapshot on that is not above ``limit``; from the start without one."""
+        """Return the trail from the newest snapshot at or below ``limit``, or from the start without a snapshot."""
         snapshots = self._snapshots()
         for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
             place = self._place(offset)
@@ -172,7 +171,7 @@ class _Directory:
         return TransactionTrail({}, {}, 0, tuple(self.segments), 0)
 
     def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
-        """Return the aborted transactions that ended in a segment; None if no sound index lists them."""
+        """Return the aborted transactions that ended in a segment, or None without a valid index."""
         stem = file.path.rpartition("/")[2].removesuffix(".log")
         if f"{stem}.index" not in self._beside:
             return None
@@ -180,7 +179,7 @@ class _Directory:
         return found if found is None or all(file.first <= each.last_offset < end for each in found) else None
 
     def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
-        """Return the first offsets of transactions that were open at a snapshot, by producer; None if it is damaged."""
+        """Return the first offsets of open transactions at a snapshot by producer id, or None if it is damaged."""
         try:
             with local_copy(snapshot) as (path, _):
                 producers = read_producer_snapshot(path).producer_entries
@@ -191,12 +190,12 @@ class _Directory:
         return begun if all(first < offset for first in begun.values()) else None
 
     def _snapshots(self) -> dict[int, LogFile]:
-        """Return the snapshots by the offsets that they are for."""
+        """Return the snapshots by offset."""
         named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
         return {int(match["offset"]): file for match, file in named if match}
 
     def _place(self, offset: int) -> _Place | None:
-        """Return where the batches from an offset on begin; None if the log does not lead there."""
+        """Return the start of the batches from an offset on, or None if it cannot be found in the log."""
         number = bisect_right(self.segments, offset, key=_first) - 1
         if number < 0:
             return None
@@ -211,10 +210,10 @@ class _Directory:
 
 
 class _TierDirectory(_Directory):
-    """The segments of a partition of which a part is in remote storage, as they were listed once.
+    """The segments of a tiered partition, from a single listing.
 
-    The transactions that were aborted in a segment are known from its index, as a broker knows them. A remote snapshot
-    is for the end of its segment.
+    As in a broker, the transaction index of a segment lists the transactions that were aborted in it. A remote snapshot
+    describes the end of its segment.
     """
 
     def __init__(self, files: Sequence[RemoteSegmentFile]) -> None:
@@ -240,7 +239,7 @@ class _TierDirectory(_Directory):
 
 
 def _found(sides: Sequence[LogFile | None]) -> list[LogFile | None]:
-    """Return files beside a segment with their sizes, each None if it is not there."""
+    """Return the files of a segment with their sizes, and None for each missing file."""
     unknown = [side for side in sides if side is not None and not isinstance(side, FileSlice)]
     sizes = dict(zip(unknown, stat_files(unknown), strict=True))
     return [sizes.get(side, side) if side is not None else None for side in sides]
@@ -255,7 +254,7 @@ def _same(one: LogFile, other: LogFile) -> bool:
 
 
 def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
-    """Return the entries of an index of transactions, none without one; None if it is damaged."""
+    """Return the entries of a transaction index, none without an index; None if it is damaged."""
     if index is None or not index.size:
         return []
     try:

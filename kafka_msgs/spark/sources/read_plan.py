@@ -1,7 +1,6 @@
-"""The plan of a read: which files are read, between which offsets, in what portions, and the reader of these.
+"""The plan of a read: its files, offset bounds and splits, and the reader of these.
 
-Owns the options that choose what is read. What a part gives is left to ``log_rows``, how a log that grows is followed
-to ``log_stream``.
+Owns the options that select data. ``log_rows`` converts parts to rows, and ``log_stream`` reads growing logs.
 """
 
 from __future__ import annotations
@@ -40,28 +39,28 @@ _LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 @frozen(kw_only=True)
 class ReadPlan:
-    """Which files are read, and in what portions."""
+    """The files to read, and their splits."""
 
     source: str
     paths: tuple[str, ...]
     split_bytes: int
     committed: bool
     reports_truncated_tails: bool
-    """Whether a last batch that is not whole becomes a row; if not, the driver warns of it."""
+    """Whether a truncated last batch becomes a row. If not, the driver logs a warning."""
     topic: str | None = None
-    """The one topic that is read, and files whose directory is not named after a topic; None for all topics."""
+    """The topic to read, in addition to files whose directory is not named after a topic; None for all topics."""
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
-    """What is read of the paths; None for everything."""
+    """The topics and partition numbers to read from the paths; None for all."""
     bounds: OffsetBounds = field(factory=OffsetBounds)
     fs_options: FilesystemOptions = NO_OPTIONS
-    """What filesystems are opened with."""
+    """The filesystem options."""
     tier: RemoteStorageOptions | None = None
-    """How remote storage is read; None for the files of brokers."""
+    """The options of remote storage; None for broker files."""
 
     @classmethod
     def of(cls, source: str, options: Options, topic: str | None = None) -> ReadPlan:
-        """Return the plan that the options of a source ask for; raises ``OptionError``."""
+        """Return the plan from the options of a source. Raises ``OptionError``."""
         return cls(
             source=source,
             paths=options.paths(),
@@ -84,7 +83,7 @@ class ReadPlan:
         return self.splits_in(files)
 
     def splits_in(self, listed: Iterable[LogFile]) -> list[tuple[FilePart, ...]]:
-        """Return the parts of files that were listed; raises ``OSError``."""
+        """Return the parts of listed files. Raises ``OSError``."""
         files = [file for file in listed if file.size]
         parts = [part for each in self.bounds.stretches(files) for part in parts_of(each, self.split_bytes)]
         if not self.reports_truncated_tails:
@@ -95,7 +94,7 @@ class ReadPlan:
         return splits_of(with_transactions(parts, files) if self.committed else parts, self.split_bytes)
 
     def files(self) -> list[LogFile]:
-        """Return the files that there are now; raises ``OptionError`` and ``OSError``."""
+        """Return the existing files. Raises ``OptionError`` and ``OSError``."""
         files = self._listed()
         own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
         if not own:
@@ -115,7 +114,7 @@ class ReadPlan:
         return self.tier.files(self.source, self.paths, PartitionFilter(topics, self.partitions), self.fs_options)
 
     def check_places(self, files: Iterable[LogFile]) -> None:
-        """Raise ``OptionError`` for a partition that the options name and that no file belongs to."""
+        """Raise ``OptionError`` for a partition in the options without a file."""
         there = {(file.topic, file.partition) for file in files}
         for option, topic, number in self.bounds.places():
             if (topic, number) not in there:
@@ -139,7 +138,7 @@ class LogReader(DataSourceReader):
         return [InputPartition(split) for split in self.plan.splits()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a split; without files Spark asks for one that is None."""
+        """Yield the rows of a split. Without files, Spark passes None as the partition."""
         for part in partition.value or ():
             yield from self.rows(part)
 

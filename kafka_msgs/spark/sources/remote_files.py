@@ -1,7 +1,6 @@
-"""The segments of a partition of which a part is in remote storage, as files that are read like those of a directory.
+"""The segments of a tiered partition, as files that are read like the files of a log directory.
 
-Owns where the files beside a segment are, in the layout of its tier. Which segments there are is left to
-``remote_options``.
+Owns the locations of a segment's files in the layout of its remote storage. ``remote_options`` finds the segments.
 """
 
 from __future__ import annotations
@@ -18,34 +17,34 @@ from kafka_msgs.log.remote_naming import RemoteManifest, RemoteNaming, read_mani
 __all__ = ["RemoteSegmentFile", "checked_manifest", "facts_of"]
 
 _LARGEST_MANIFEST: Final = 2**24
-"""Bytes of a manifest: of a plugin's, it has some thousands for each GB of the segment."""
+"""The maximum size of a manifest in bytes. Plugins write a few thousand bytes per GB of the segment."""
 
 
 @frozen(kw_only=True)
 class RemoteSegmentFile(LogFile):
-    """A segment of a partition in a tier, and the offsets that it is read for: from ``first`` on and before ``end``.
+    """A segment in remote storage, and the offsets to read from it: from ``first`` to before ``end``.
 
-    ``base_offset`` is that of the segment, and ``ends`` is the offset after its last one, as far as these are known.
-    ``layout`` is None for a segment in the log directory of a broker.
+    ``base_offset`` is the segment's base offset, and ``ends`` the offset after its last one, if known. ``layout`` is
+    None for a segment in the log directory of a broker.
     """
 
     first: int
     end: int
     ends: int
     of_tier: str
-    """The path of the tier."""
+    """The path of the remote storage."""
     layout: RemoteNaming | None = field(default=None, eq=False)
     no_aborted: bool = False
-    """Whether it is known that no transaction was aborted in the segment."""
+    """Whether the segment is known to contain no aborted transaction."""
 
     @property
     def log(self) -> tuple[str, ...]:
-        """What the files of one partition's log have alike."""
+        """A key shared by the files of one partition's log."""
         return self.of_tier, self.topic or "", str(self.partition)
 
     @property
     def topic_partition(self) -> tuple[Any, ...]:
-        """The place of the file in the order of files."""
+        """The sort key of the file."""
         return self.topic or "", self.partition or 0, self.first, self.path
 
     @property
@@ -54,7 +53,7 @@ class RemoteSegmentFile(LogFile):
         return self.first <= (self.base_offset or 0) and self.ends <= self.end
 
     def sibling_with_suffix(self, ending: str) -> LogFile | None:
-        """Return the file of the segment with another ending; it may not be there. None: it is not.
+        """Return the file of the segment with another suffix, which may not exist; None if it surely does not.
 
         Raises ``RemoteFormatError`` and ``OSError``.
         """
@@ -70,13 +69,13 @@ class RemoteSegmentFile(LogFile):
         return FileSlice(**(facts_of(whole) | {"size": size, "begins": begins}))
 
     def named(self, ending: str) -> LogFile:
-        """Return the object of the segment with an ending, of unknown size; it may not be there."""
+        """Return the segment's object with a suffix, of unknown size. It may not exist."""
         path = self.path.removesuffix(".log") + ending
         return LogFile(**(facts_of(self) | {"path": path, "size": 0}))
 
 
 def facts_of(file: LogFile) -> dict[str, Any]:
-    """Return what every file has, by name."""
+    """Return the attributes that every file has, by name."""
     return {each.name: getattr(file, each.name) for each in fields(LogFile)}
 
 
@@ -84,7 +83,7 @@ def facts_of(file: LogFile) -> dict[str, Any]:
 def checked_manifest(file: RemoteSegmentFile) -> RemoteManifest:
     """Return the manifest of a segment whose layout has one.
 
-    Raises ``RemoteFormatError`` for a segment that is not stored as it is, and ``OSError``.
+    Raises ``RemoteFormatError`` for a segment that is not stored in its original form, and ``OSError``.
     """
     manifest = file.named((file.layout and file.layout.manifest) or "")
     with open_file(manifest) as data:

@@ -1,7 +1,7 @@
-"""Which files the options for remote storage mean: a tier, its metadata topic, and the log directory of a broker.
+"""The files selected by the remote storage options: the storage, its metadata topic, and a broker's log directory.
 
-Owns those options, and the way from ranges of segments to files. Which segments there are, and which one is read for
-which offsets, is left to ``kafka_msgs.offline.remote_ranges``.
+Owns these options, and the conversion of segment ranges to files. ``kafka_msgs.offline.remote_ranges`` finds the
+segments and assigns offsets to them.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ _Ranges: TypeAlias = Mapping[TopicPlace, Sequence[RemoteOffsetRange]]
 
 @frozen
 class PartitionFilter:
-    """Which partitions are read: of which topics, and which numbers; None for all."""
+    """The partitions to read: topics and partition numbers; None for all."""
 
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
 
     def has(self, place: TopicPlace) -> bool:
-        """Whether a partition is read."""
+        """Return whether a partition is read."""
         topics, partitions = self.topics, self.partitions
         return (topics is None or place[0] in topics) and (partitions is None or place[1] in partitions)
 
 
 @frozen(kw_only=True)
 class RemoteStorageOptions:
-    """How remote storage is read: the layout of its names, and where the metadata topic and the local log are."""
+    """The options of remote storage: its naming layout, and the locations of the metadata topic and the local log."""
 
     layout: RemoteNaming
     metadata: str | None
@@ -69,7 +69,7 @@ class RemoteStorageOptions:
 
     @classmethod
     def of(cls, options: Options) -> RemoteStorageOptions | None:
-        """Return what the options ask for; None if they ask for no remote storage. Raises ``OptionError``."""
+        """Parse the options. Returns None if they do not select remote storage. Raises ``OptionError``."""
         layout, metadata, local = (options.text(name) for name in ("remoteLayout", "remoteMetadata", "localLog"))
         if layout is None and metadata is None:
             if local is not None:
@@ -84,7 +84,7 @@ class RemoteStorageOptions:
     def files(
         self, source: str, paths: Sequence[str], wanted: PartitionFilter, fs_options: FilesystemOptions = NO_OPTIONS
     ) -> list[LogFile]:
-        """Return the segments, remote and local, by topic, partition and offset; ``fs_options`` are for filesystems.
+        """Return the remote and local segments, sorted by topic, partition and offset.
 
         Raises ``OptionError``, ``JobPathError``, ``RemoteFormatError``, ``LogFileError`` and ``OSError``.
         """
@@ -140,7 +140,7 @@ class RemoteStorageOptions:
             yield file
 
     def _refuse(self, file: RemoteSegmentFile, size: int) -> None:
-        """Refuse a segment that is not stored as it was, with the reason that its manifest gives if it has one."""
+        """Refuse a segment that is not stored in its original form, with the reason from its manifest if it has one."""
         if self.layout.manifest is not None:
             checked_manifest(file)
         reason = f"the object has {size} bytes, and the segment {file.size}: its plugin stores it in another form"
@@ -166,14 +166,14 @@ class RemoteStorageOptions:
 
 
 def _copies(files: Iterable[LogFile]) -> Iterator[Path]:
-    """Yield local files with the bytes of files, each until the next one is asked for."""
+    """Yield local copies of files. Each copy is valid until the next one is requested."""
     for file in files:
         with local_copy(file) as (path, _):
             yield path
 
 
 def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlace, LocalLogBounds]:
-    """Return what the directories of partitions tell, as far as their small files are there."""
+    """Return the log bounds from the small files in partition directories, as far as these exist."""
     starts: dict[tuple[str, str], Mapping[TopicPlace, int]] = {}
     found = {}
     for place, files in local.items():
@@ -192,7 +192,7 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
 
 
 def _read(file: LogFile, read: Callable[[Path], T]) -> T | None:
-    """Return the content of a small file, or None if it is not there."""
+    """Return the content of a small file, or None if it does not exist."""
     try:
         with local_copy(file) as (path, _):
             return read(path)

@@ -1,8 +1,8 @@
-"""Where in a segment the records of some offsets are, and the first one at a time; asked of its indexes.
+"""Lookups in a segment by offset or time, through its indexes.
 
-Owns the questions, on any filesystem: indexes are read as far as they are used, and of the segment a few batches. What
-an index says about a place is believed only if a sound batch with such offsets is there, because a place that is wrong
-would lose rows. Which segments are asked is left to ``offset_bounds``.
+Owns the lookups, on any filesystem. They read only the used part of the indexes, and a few batches of the segment. An
+index entry is trusted only if a valid batch with matching offsets is at its position, because a wrong position would
+lose rows. ``offset_bounds`` chooses the segments.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from kafka_msgs.spark.sources.offset_options import LARGEST
 __all__ = ["SegmentLookup", "sound_batch"]
 
 _FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
-"""How much of an index is read first: a broker allocates 10 MiB for one, and most of that is zeros.
+"""The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
 
-It is a whole number of entries of either index.
+It is a multiple of the entry sizes of both indexes.
 """
 _STEP: Final = 2**16
-"""How many bytes are read at least at a time, where a record is looked for from batch to batch."""
+"""The minimum number of bytes per read during a search for a record from batch to batch."""
 _PLACE: Final = itemgetter(0)
 
 
 class _Entry(NamedTuple):
-    """An entry of an index: what is looked for, and what it leads to. Offsets are absolute."""
+    """An index entry: its key and its target. Offsets are absolute."""
 
     given: int
     found: int
 
 
 class SegmentLookup:
-    """The places in one segment, whose records have offsets below ``end``. Raises ``OSError``.
+    """Lookups in one segment, whose records have offsets below ``end``. Raises ``OSError``.
 
-    ``end`` is the base offset of the segment after it; ``LARGEST`` means that there is none.
+    ``end`` is the base offset of the next segment, or ``LARGEST`` for the last segment.
     """
 
     def __init__(self, file: LogFile, end: int = LARGEST) -> None:
@@ -61,9 +61,9 @@ class SegmentLookup:
         self._offsets: list[_Entry] | None = None
 
     def position_before(self, offset: int) -> int:
-        """Return where a sound batch starts; all records before it have offsets below ``offset``. 0 if none is known.
+        """Return the start of a valid batch such that all earlier records have offsets below ``offset``, or else 0.
 
-        It is the nearest place that the index has, and without one, on this machine, that the headers lead to.
+        It is the nearest position in the index. Without an index, it is found from batch headers in local files.
         """
         entries = self._offset_entries()
         at = bisect_right(entries, offset, key=_PLACE) - 1
@@ -72,9 +72,9 @@ class SegmentLookup:
         return place if batch is not None and stated_offset(batch) <= offset else 0
 
     def position_after(self, offset: int) -> int:
-        """Return where a sound batch starts, or the file ends; no record from there on is below ``offset``."""
+        """Return the start of a valid batch, or the end of the file, with no record below ``offset`` after it."""
         entries = self._offset_entries()
-        # The batches of an entry end with its offset, so that all from the next entry on are later.
+        # The batches of an entry end with its offset, so all batches from the next entry on are later.
         at = bisect_left(entries, offset - 1, key=_PLACE) + 1
         place = entries[at].found if at < len(entries) else None if entries else self._by_headers(offset)[1]
         batch = self._batch(place) if place else None
@@ -84,7 +84,7 @@ class SegmentLookup:
     def first_at(self, timestamp: int) -> int | None:
         """Return the offset of the first record whose timestamp, in ms since the epoch, is ``timestamp`` or later.
 
-        Return None if all are earlier. Damaged batches are left out.
+        Return None if all are earlier. Damaged batches are skipped.
         """
         entries = self._time_entries()
         if entries and entries[-1].given < timestamp and self._end < LARGEST:
@@ -107,17 +107,17 @@ class SegmentLookup:
         return None
 
     def end_offset(self) -> int:
-        """Return the offset after the last sound batch, and without one that of the segment's name.
+        """Return the offset after the last valid batch, or the segment's base offset without any.
 
-        A batch that is not whole is being written: it counts when it is.
+        An incomplete batch is still being written, and does not count yet.
         """
         last = max((batch.last_offset for batch in self._batches(self.position_before(LARGEST))), default=-1)
         return max(self._base, last + 1)
 
     def batch_end(self, offset: int) -> int | None:
-        """Return the end of the sound batch that reaches ``offset``, or of the first one after it; None without one.
+        """Return the end of the valid batch that reaches ``offset``, or of the first one after it; None without one.
 
-        The end of a batch is the offset after its last one.
+        The end of a batch is the offset after its last record.
         """
         start, middle = self.position_before(offset - 1), self.position_after(offset)
         for first, end in ((start, middle), (middle, self._file.size)):
@@ -127,9 +127,9 @@ class SegmentLookup:
         return None
 
     def record_from(self, offset: int) -> Record | None:
-        """Return the first record at an offset or after it that is not a marker of a transaction, or None.
+        """Return the first record at or after an offset that is not a transaction marker, or None.
 
-        The segment is read in small steps. Raises what ``records`` of a batch raises.
+        The segment is read in small steps. Raises the errors of ``records`` of a batch.
         """
         for batch in self._in_steps(self.position_before(offset)):
             if batch.last_offset >= offset and not (isinstance(batch, RecordBatch) and batch.is_control):
@@ -146,14 +146,14 @@ class SegmentLookup:
         yield from self._batches(start)
 
     def newest_time(self) -> int | None:
-        """Return the latest timestamp, in ms since the epoch, by the last entries of the indexes and what follows."""
+        """Return the latest timestamp, in ms since the epoch, from the last index entries and later batches."""
         known = [batch.max_timestamp for batch in self._batches(self.position_before(LARGEST))]
         return max((each for each in (*known, self.last_time() or -1) if each >= 0), default=None)
 
     def last_time(self) -> int | None:
-        """Return the timestamp of the last entry of the time index, in ms since the epoch; None without one.
+        """Return the timestamp of the last time index entry, in ms since the epoch; None without one.
 
-        In a segment that was closed that is its latest. Of its index these few bytes are read.
+        In a closed segment it is the latest timestamp. Only the last few bytes of the index are read.
         """
         if self._end == LARGEST:
             entries = self._time_entries()
@@ -168,11 +168,11 @@ class SegmentLookup:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether there is an offset index: without one a place is found from the start only. Raises ``OSError``."""
+        """Return whether an offset index exists. Without one, lookups start at the beginning. Raises ``OSError``."""
         return bool(self._offset_entries())
 
     def _batches(self, start: int, end: int | None = None) -> Iterator[AnyBatch]:
-        """Yield the sound batches that start between two bytes, the second one by default the end of the file."""
+        """Yield the valid batches that start between two bytes, by default up to the end of the file."""
         stop = self._file.size if end is None else end
         if start >= stop:
             return
@@ -181,9 +181,9 @@ class SegmentLookup:
             yield from takewhile(lambda batch: batch.position + shift < stop, batches)
 
     def places(self, start: int, end: int) -> Iterator[int]:
-        """Yield places between two bytes where batches should start: those of the index, or by the headers.
+        """Yield the positions between two bytes where batches should start, from the index or from batch headers.
 
-        Headers are followed on this machine only: elsewhere each of them would be a request.
+        Headers are only used in local files, because each one would be a request on a remote filesystem.
         """
         entries = self._offset_entries()
         if entries:
@@ -199,7 +199,7 @@ class SegmentLookup:
                 yield position
 
     def _by_headers(self, offset: int) -> tuple[int, int | None]:
-        """Return the last batch that starts at or before an offset, and the first one at or after it, if known."""
+        """Return the last batch that starts at or before an offset, and the first batch at or after it, if known."""
         before = 0
         if not self._file.root:
             for each in walk_headers(map_file(Path(self._file.path))):
@@ -222,7 +222,7 @@ class SegmentLookup:
         return self._offsets
 
     def _time_entries(self) -> list[_Entry]:
-        """Return the entries of the time index; none if it is damaged, or says what the segment cannot have."""
+        """Return the entries of the time index; none if it is damaged or inconsistent with the segment."""
         found = [_Entry(time, self._base + given) for time, given in self._entries(".timeindex", TIME_LAYOUT)]
         ascends = all(one.given <= two.given and one.found <= two.found for one, two in pairwise(found))
         within = not found or (self._base <= found[0].found and found[-1].found < self._end)
@@ -241,7 +241,7 @@ class SegmentLookup:
 
 
 def sound_batch(data: NativeFile, position: int) -> AnyBatch | None:
-    """Return the batch at a place of a file, or None if it is damaged, or does not start there."""
+    """Return the batch at a position of a file, or None if it is damaged or does not start there."""
     start = data.read_at(LENGTH_AND_OFFSET_STRUCT, position)
     size = int.from_bytes(start[8:], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
     if not MAGIC_OFFSET < size <= data.size() - position:
@@ -260,7 +260,7 @@ def _first_in(batch: AnyBatch, timestamp: int) -> int | None:
 
 
 def _used_part(data: NativeFile, entry_size: int) -> bytes:
-    """Return the entries of an index without the zeros after them; what is read grows with what is used."""
+    """Return the entries of an index without the trailing zeros. The read size depends on the used part."""
     found, chunk, size = b"", _FIRST_CHUNK, data.size()
     while len(found) < size and (more := data.read_at(min(chunk, size - len(found)), len(found))):
         found += more

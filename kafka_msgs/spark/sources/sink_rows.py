@@ -1,7 +1,7 @@
-"""Rows that become records: which columns a sink takes, and their values as records have them.
+"""Conversion of rows to records: the columns of a sink, and their values in records.
 
-Owns the check of columns, and the step from Arrow to values. Where records go is left to ``live_writing`` and
-``log_writing``.
+Owns the check of columns, and the conversion of Arrow to values. ``live_writing`` and ``log_writing`` write the
+records.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kafka_msgs.spark.sources.options import Options
 __all__ = ["WHOLE", "check_columns", "records_in"]
 
 WHOLE: Final = ("integer", "long", "short", "byte")
-"""The types of whole numbers."""
+"""The integer types."""
 _BYTES: Final = frozenset({"key", "value"})
 
 
 def check_columns(options: Options, schema: StructType, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise ``OptionError`` for a column that is not among those known, or that has another type."""
+    """Raise ``OptionError`` for an unknown column, or for a column of another type."""
     for column in schema:
         if column.dataType.typeName() not in known.get(column.name, ()):
             there = ", ".join(f"{name} ({' or '.join(types)})" for name, types in known.items())

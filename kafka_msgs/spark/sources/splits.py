@@ -1,8 +1,8 @@
-"""How files are cut into parts that are read apart, and what must be known of whole partitions to read the parts.
+"""Splitting of files into separately read parts, with the transaction state that each part needs.
 
-Owns the cuts, and which transactions a part needs to know. A cut is where a sound batch starts, so that parts of any
-size give what the whole file gives, damage included. Reading a part is left to ``log_rows``, what the transactions are
-to ``read_committed``; nothing here needs Spark.
+Owns the split positions, and the transactions for each part. Files are split at the start of valid batches, so that the
+parts together yield the same rows and damage as the complete file. ``log_rows`` reads parts, and ``read_committed``
+finds the transactions. This module does not need Spark.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ __all__ = [
 ]
 
 _PER_FILE: Final = 2**18
-"""What opening a file costs, in bytes that could be read meanwhile: it keeps a split from having thousands of files."""
+"""The cost of opening a file, as bytes that could be read in that time. It limits the number of files in a split."""
 
 
 @frozen
 class FilePart:
-    """The batches of a file that start from byte ``start`` on and before ``end``."""
+    """The batches of a file that start from byte ``start`` to before ``end``."""
 
     file: LogFile
     start: int
     end: int
     transactions: TransactionIndex | TransactionTrail | None = None
-    """None for who reads what is not committed, too. What only a trail tells is found where the part is read."""
+    """None for ``read_uncommitted``. If it is a trail, the task that reads the part follows it."""
     may_be_cut: bool = False
-    """Whether a last batch that is not whole is not damage, because a broker may still be writing it."""
+    """Whether an incomplete last batch is accepted, because a broker may still be writing it."""
     offsets: OffsetRange | None = None
-    """Which records are read; None for all."""
+    """The offsets to read; None for all."""
 
     @property
     def size(self) -> int:
-        """Bytes of the part."""
+        """The size of the part in bytes."""
         return self.end - self.start
 
 
 def parts_of(stretch: ByteRange, split_bytes: int) -> list[FilePart]:
-    """Return the parts of a stretch, each of about ``split_bytes``, the last of up to half as much again."""
+    """Return the parts of a byte range, each of about ``split_bytes``, the last up to 50 % larger."""
     cuts = [stretch.start]
     if stretch.size > split_bytes * 3 // 2:
-        # A broker deletes segments while reads are planned: the reader of the part reports that.
+        # A broker may delete segments during planning. The reader of the part reports that.
         with suppress(FileNotFoundError):
             cuts = _cuts(stretch, split_bytes)
     ends = [*cuts[1:], stretch.end]
@@ -76,7 +76,7 @@ def parts_of(stretch: ByteRange, split_bytes: int) -> list[FilePart]:
 
 
 def _cuts(stretch: ByteRange, split_bytes: int) -> list[int]:
-    """Return where the parts start. A part that ends before the offsets that are wanted is none."""
+    """Return the start positions of the parts. Parts that end before the requested offsets are omitted."""
     cuts, last = [stretch.start], stretch.start
     with open_file(stretch.file) as data:
         for position in SegmentLookup(stretch.file).places(stretch.start, stretch.end):
@@ -89,9 +89,9 @@ def _cuts(stretch: ByteRange, split_bytes: int) -> list[int]:
 
 
 def splits_of(parts: Iterable[FilePart], split_bytes: int) -> list[tuple[FilePart, ...]]:
-    """Return the parts in groups of at most about ``split_bytes``, in their order.
+    """Return the parts in order, in groups of at most about ``split_bytes``.
 
-    Parts that need the same trail stay together, so that it is followed once.
+    Parts that need the same trail stay together, so that it is followed only once.
     """
     splits: list[tuple[FilePart, ...]] = []
     group: list[FilePart] = []
@@ -113,9 +113,9 @@ def splits_of(parts: Iterable[FilePart], split_bytes: int) -> list[tuple[FilePar
 
 @contextmanager
 def local_copy_of(part: FilePart) -> Iterator[tuple[Path, int]]:
-    """Give a local file with the bytes of a part, and the place that its first byte has in the part's file.
+    """Provide a local file with the bytes of a part, and the position of its first byte in the part's file.
 
-    The batch after the part is in it, too: without that one, damage at the end of the part would look like another.
+    It also contains the batch after the part, because damage at the end of the part is reported differently without it.
     """
     end = part.end
     if part.file.root and end < part.file.size:
@@ -129,13 +129,13 @@ def local_copy_of(part: FilePart) -> Iterator[tuple[Path, int]]:
 
 
 def last_files(files: Iterable[LogFile]) -> list[LogFile]:
-    """Return the last file of each partition on this machine: the one that a broker may be writing to."""
+    """Return the last file of each local partition, which a broker may be writing to."""
     groups = groupby(files, key=lambda file: file.log)
     return [file for _, group in groups if not (file := list(group)[-1]).root]
 
 
 def find_truncated_tails(parts: Iterable[FilePart]) -> Iterator[LogFileError]:
-    """Yield what is wrong with the end of each part that ends its file: a batch that is not whole."""
+    """Yield an error for each part at the end of its file whose last batch is incomplete."""
     for part in parts:
         if part.end < part.file.size:
             continue
@@ -147,14 +147,14 @@ def find_truncated_tails(parts: Iterable[FilePart]) -> Iterator[LogFileError]:
 
 
 def is_cut_tail(error: LogFileError, size: int) -> bool:
-    """Whether damage is a last batch that is not whole, in a file of ``size`` bytes."""
+    """Return whether damage is an incomplete last batch in a file of ``size`` bytes."""
     return error.__cause__ is None and error.position + error.skipped >= size
 
 
 def with_transactions(parts: Sequence[FilePart], listed: Iterable[LogFile] = ()) -> list[FilePart]:
-    """Return the parts with what they need to know of the transactions of their partitions.
+    """Return the parts with the transaction state of their partitions.
 
-    ``listed`` are all files there are; the segments of a partition in remote storage are among them.
+    ``listed`` are all existing files, including the segments of partitions in remote storage.
     """
     tiers: dict[tuple[str, ...], list[RemoteSegmentFile]] = {}
     for file in listed:
@@ -181,7 +181,7 @@ def _wanted_end(part: FilePart) -> int:
 
 
 def _decided(file: LogFile, end: int | None, open_from: int) -> int:
-    """Return the byte of a segment before which all records have offsets below ``open_from``."""
+    """Return the byte position in a segment before which all records have offsets below ``open_from``."""
     if end is not None and end <= open_from:
         return file.size
     return 0 if open_from <= file.first else SegmentLookup(file).position_before(open_from)
