@@ -129,7 +129,7 @@ class StaticSchemas:
                     self._latest[schema.subject] = max(schema.version, self._latest.get(schema.subject, 0))
 
     def __repr__(self) -> str:
-        return f"Schemas({len(self._ids)} of {self.source})"
+        return f"StaticSchemas({len(self._ids)} of {self.source})"
 
     def __iter__(self) -> Iterator[RegisteredSchema]:
         """Yield the versions of all subjects, in input order."""
