@@ -53,8 +53,8 @@ def test_parts_are_the_fields_of_the_records(implementation: Any, part: RecordFi
     data = BatchSpec(2, CompressionType.NONE, records, 7).written()
     names = ("offset", "timestamp", "key", "value")
     expected = [records[n] if part is RecordField.RECORDS else getattr(records[n], names[part - 1]) for n in range(40)]
-    assert implementation.read(part, *place(data, zero_copy=False)) == expected
-    assert implementation.read(part, *place(data, zero_copy=True)) == expected
+    assert implementation.read(part, *place(data, views=False)) == expected
+    assert implementation.read(part, *place(data, views=True)) == expected
     batch = read_one(data)
     parts = [batch.records(), batch.offsets(), batch.timestamps(), batch.keys(), batch.values()]
     assert parts[part] == expected
