@@ -58,8 +58,11 @@ endef
 demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
 
-test: .venv/dev ## run the tests on all cores: make test WORKERS=1 for one process
-	$(BIN)/pytest -n $(WORKERS) $(IN_PARALLEL)
+test: .venv/dev ## run the tests on all cores, without the slow ones: make test WORKERS=1 for one process
+	$(BIN)/pytest -n $(WORKERS) $(IN_PARALLEL) -m "not slow"
+
+test-slow: .venv/dev ## run the slow tests: Spark over many options, other clients, whole applications, killed processes
+	$(BIN)/pytest -n $(WORKERS) $(IN_PARALLEL) -m slow
 
 lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .
@@ -138,7 +141,7 @@ fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by its coverage: make fuzz M
 damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5
 	$(BIN)/python -m tests.campaigns.damaged_logs --minutes $(MINUTES)
 
-check: lint test ## everything that a reviewer would run
+check: lint test test-slow ## everything that a reviewer would run
 
 docs: .venv/dev ## build the site, with the API reference, into build/site; a warning is an error
 	$(BIN)/mkdocs build --quiet --strict
@@ -170,4 +173,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis $(wildcard tests/*/oracle/target tests/*/*/oracle/target tests/oracle/target)
 
-.PHONY: help demo docs test lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage check generate oracle capture bench clean
+.PHONY: help demo docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage check generate oracle capture bench clean

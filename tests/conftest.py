@@ -31,6 +31,41 @@ NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 
 CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node", "java_clients"})
 
+SLOW = (
+    "tests/admin/test_streams_admin_live.py",
+    "tests/broker/clients/",
+    "tests/broker/differential/",
+    "tests/broker/share/test_against_kafka.py",
+    "tests/broker/test_streams.py",
+    "tests/campaigns/test_chaos.py",
+    "tests/capture/test_bounds.py",
+    "tests/cli/test_groups_live.py",
+    "tests/cli/test_records_live.py",
+    "tests/cli/test_share_groups_live.py",
+    "tests/cli/test_streams_groups_live.py",
+    "tests/client/consumer/test_real_groups.py",
+    "tests/filesystems/test_hdfs.py",
+    "tests/offline/test_ray.py",
+    "tests/pipeline/test_killed_runs.py",
+    "tests/pipeline/test_record_files.py",
+    "tests/spark/test_against_kafka.py",
+    "tests/spark/test_capture_report.py",
+    "tests/spark/test_confluent.py",
+    "tests/spark/test_connect.py",
+    "tests/spark/test_dependencies.py",
+    "tests/spark/test_kafka_live.py",
+    "tests/spark/test_paths.py",
+    "tests/spark/test_pipeline_command.py",
+    "tests/spark/test_read_less.py",
+    "tests/spark/test_remote",
+    "tests/spark/test_streaming.py",
+    "tests/table_formats/test_killed_writers.py",
+    "tests/tap/test_clients.py",
+    "tests/testing/test_cassettes.py",
+    "tests/testing/test_example.py",
+)
+"""Tests that take long and seldom fail: Spark over many options, other clients, whole applications, killed processes."""
+
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
     "kafka_quotas": ("quota", QuotaOracle),
@@ -64,8 +99,12 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run Spark tests first: their files are slow, so no process starts one after the others have finished."""
+    """Mark slow tests, and run Spark tests first: no process starts one after the others have finished."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: not _on_spark(item))
 
 
