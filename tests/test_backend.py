@@ -22,7 +22,7 @@ from kafka_msgs.columns import decode, record_tables
 from kafka_msgs.log import summary
 from kafka_msgs.records import batch, builder
 kafka_msgs.OffsetFetchRequest().encode(2)
-used = [module._IMPLEMENTATION.__name__ for module in (decode, records, summary, batch, builder)]
+used = [module._IMPLEMENTATION.__name__ for module in (decode, record_tables, summary, batch, builder)]
 print(json.dumps([kafka_msgs.backend(), sorted(set(used)), sorted(name for name in sys.modules if name in NAMES)]))
 """
 
