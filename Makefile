@@ -99,13 +99,13 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py parts.py) \
 	tests/columns/test_native_encode.py
 
-# A CPython without the GIL, and what the tests need there: $(call without_gil,plain) or tsan. Later versions of Hypothesis have
-# no wheel for it.
+# A CPython without the GIL, and the packages that tests need there: $(call without_gil,plain) or tsan. Packages come as wheels,
+# because pip would compile Arrow for an hour.
 FREE := build/free_threading
 define without_gil
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -x $(FREE)/$(1)/bin/python || $$(tests/free_threading/build_python.sh $(1)) -m venv --without-pip $(FREE)/$(1)
-	$(PIP) 'pip>=24.1' && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet attrs crc32c pytest pytest-timeout pytest-xdist \
+	$(PIP) 'pip>=24.1' && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet --only-binary :all: attrs crc32c pytest pytest-timeout pytest-xdist \
 	'hypothesis<6.150' jinja2 rich javaproperties click pyarrow setuptools
 endef
 IN_THREADS := tests/free_threading tests/core tests/instances tests/codec/test_native_sharing.py tests/records/test_batch.py \
