@@ -64,7 +64,7 @@ SLOW = (
     "tests/testing/test_cassettes.py",
     "tests/testing/test_example.py",
 )
-"""Tests that take long and seldom fail: Spark over many options, other clients, whole applications, killed processes."""
+"""Long tests that seldom fail: Spark over many options, other clients, whole applications, killed processes."""
 
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
