@@ -1,10 +1,10 @@
 """The consumer: subscribe or assign, poll, commit, seek, pause; as ``Consumer`` and ``AsyncConsumer``.
 
-``core`` has the logic, ``async_consumer`` and ``consumer`` the two public classes. The rest is in parts that know
-nothing of each other's insides: ``classic`` and ``modern`` are the protocols of groups, ``assignors`` and
-``sticky_assignor`` divide partitions, ``fetcher`` and ``fetch_session`` ask brokers for records,
-``assigned_partitions`` keeps positions and buffers, ``fetch_collector`` and ``tables`` turn bytes into records and
-tables, ``offsets`` commits and looks up.
+``core`` contains the logic; ``async_consumer`` and ``consumer`` contain the two public classes. The other modules are
+independent of each other's internals: ``classic`` and ``modern`` implement the group protocols, ``assignors`` and
+``sticky_assignor`` divide partitions, ``fetcher`` and ``fetch_session`` request records from brokers,
+``assigned_partitions`` stores positions and buffers, ``fetch_collector`` and ``tables`` turn bytes into records and
+tables, and ``offsets`` commits and looks up offsets.
 """
 
 from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy

@@ -1,7 +1,8 @@
-"""What a consumer knows about each of its partitions: positions, pauses, and data that was fetched and not returned.
+"""The state of a consumer's assigned partitions: positions, pauses, and records fetched but not yet returned.
 
-Two offsets move on separately. ``position`` is the offset of the next record that ``poll`` returns. ``fetch_offset`` is
-the next one to ask a broker for; it is ahead by what is buffered. A seek moves both and drops the buffer.
+Two offsets advance separately. ``position`` is the offset of the next record that ``poll`` returns. ``fetch_offset`` is
+the next offset to request from a broker; the buffered records lie between the two. A seek moves both offsets and drops
+the buffer.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ _NO_EPOCH: Final = -1
 
 
 class OffsetResetStrategy(IntEnum):
-    """Where a position is looked up: the special timestamps of ListOffsets. Other timestamps are in milliseconds."""
+    """The special ListOffsets timestamps for looking up a position. All other timestamps are in milliseconds."""
 
     LATEST = -1
     EARLIEST = -2
 
 
 RESETS: Final = {"earliest": OffsetResetStrategy.EARLIEST, "latest": OffsetResetStrategy.LATEST}
-"""Where a partition without a position starts, by the values of ``auto.offset.reset``. ``none`` raises an error."""
+"""The start of a partition without a position, by ``auto.offset.reset`` value. ``none`` raises an error instead."""
 
 
 @define(eq=False)
 class FetchedRecords:
-    """The records of one partition in one response, which are not returned yet.
+    """The records of one partition in one response, not yet returned to the user.
 
-    ``records`` are the bytes of batches. ``offset`` is the one that was asked for.
+    ``records`` are the bytes of the batches. ``offset`` is the requested offset.
     """
 
     records: Payload
@@ -63,10 +64,10 @@ class FetchedRecords:
 class AssignedPartition:
     """A partition that a consumer reads.
 
-    ``position`` is None until it is known. ``epoch`` is the leader epoch of the last record before ``fetch_offset``, -1
-    if it is not known. ``reset_strategy`` is a ``OffsetResetStrategy`` or a timestamp (ms) if the position must be
-    looked up. ``ready`` is False while the function of the user that runs at assignment has not returned. ``replica``
-    is the follower that the leader prefers for this consumer (KIP-392), until ``replica_expires`` (seconds).
+    ``position`` is None until it is known. ``epoch`` is the leader epoch of the last record before ``fetch_offset``, or
+    -1 if unknown. ``reset_strategy`` is an ``OffsetResetStrategy`` or a timestamp (ms) if the position must be looked
+    up. ``ready`` is False until the user's ``on_assigned`` callback returns. ``replica`` is the follower that the
+    leader prefers for this consumer (KIP-392), until ``replica_expires`` (seconds).
     """
 
     name: TopicPartition
@@ -87,16 +88,16 @@ class AssignedPartition:
     decoding: Any = None
     position_epoch: int = _NO_EPOCH
     handled: int | None = None
-    """The position at the last time that the user came back for more: what automatic commits commit."""
+    """The position when the user last requested more records. Automatic commits use it."""
     topic_id: UUID | None = None
-    """The topic that the position belongs to. One that is made again under the same name has another id."""
+    """The id of the topic that the position belongs to. A topic recreated under the same name gets a new id."""
     stalls: int = 0
-    """How many responses in a row had bytes, but no batch at ``fetch_offset``."""
+    """The number of consecutive responses that contained bytes, but no batch at ``fetch_offset``."""
     version: int = 0
-    """Counts the seeks and resets: a position that was looked up before one of them is out of date."""
+    """The number of seeks and resets. A position looked up before the latest one is out of date."""
 
     def seek(self, offset: int, epoch: int = _NO_EPOCH) -> None:
-        """Go on at an offset. What was fetched before is dropped."""
+        """Continue at an offset, and drop all buffered records."""
         self.version += 1
         self.position = self.fetch_offset = self.handled = offset
         self.epoch = self.position_epoch = epoch
@@ -112,7 +113,7 @@ class AssignedPartition:
         self.drop()
 
     def drop(self) -> None:
-        """Forget what was fetched and not returned."""
+        """Discard the records that were fetched but not returned, and any error."""
         self.buffer.clear()
         self.buffered = 0
         self.decoding = None
@@ -120,7 +121,7 @@ class AssignedPartition:
         self.stalls = 0
 
     def add(self, fetched: FetchedRecords) -> None:
-        """Buffer records. The next fetch asks for what follows them."""
+        """Buffer records. The next fetch requests the records after them."""
         end, epoch = end_offset_of_batches(fetched.records)
         if end <= self.fetch_offset:
             return
@@ -129,13 +130,13 @@ class AssignedPartition:
         self.buffered += len(fetched.records)
 
     def take(self) -> FetchedRecords:
-        """Return the oldest buffered records."""
+        """Remove and return the oldest buffered records."""
         fetched = self.buffer.popleft()
         self.buffered -= len(fetched.records)
         return fetched
 
     def is_fetchable(self, max_records: int) -> bool:
-        """Whether to ask a broker for more: the position is known, and at most ``max_records`` bytes are buffered."""
+        """Whether to fetch more records: the position is known, and at most ``max_records`` bytes are buffered."""
         return (
             self.position is not None
             and self.ready
@@ -146,17 +147,17 @@ class AssignedPartition:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is buffered."""
+        """Whether the buffer is empty."""
         return not self.buffer and self.decoding is None
 
     @property
     def lag(self) -> int | None:
-        """How many offsets the position is behind the end that the last response named, or None if there was none."""
+        """The distance from the position to the high watermark of the last response, or None if either is unknown."""
         return None if self.high_watermark < 0 or self.position is None else self.high_watermark - self.position
 
 
 class AssignedPartitions:
-    """The partitions of a consumer, by name. They are replaced as a whole, so that any thread may look at them."""
+    """The partitions of a consumer, by name. Every change replaces the mapping, so any thread may read it."""
 
     def __init__(self) -> None:
         self._all: dict[TopicPartition, AssignedPartition] = {}
@@ -191,17 +192,17 @@ class AssignedPartitions:
 
     @property
     def buffered(self) -> int:
-        """How many bytes are buffered for all partitions."""
+        """The number of bytes buffered for all partitions."""
         return sum(each.buffered for each in self._all.values())
 
     def add(self, partitions: Iterable[TopicPartition], *, ready: bool = True) -> None:
-        """Begin to read partitions, or keep those that are read."""
+        """Start reading partitions. Partitions already being read are unchanged."""
         new = {name: AssignedPartition(name, ready=ready) for name in partitions if name not in self._all}
         self._all = self._all | new
         self._turn.extend(new)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading partitions, and drop what is buffered of them."""
+        """Stop reading partitions, and drop their buffered records."""
         gone = {name: self._all[name] for name in partitions if name in self._all}
         for partition in gone.values():
             partition.drop()
@@ -209,15 +210,15 @@ class AssignedPartitions:
         self._turn = deque(self._all)
 
     def in_turn(self) -> list[AssignedPartition]:
-        """Return the partitions, and begin with another one each time, so that none of them waits for ever."""
+        """Return the partitions, starting with a different one on each call so that every partition gets its turn."""
         self._turn.rotate(-1)
         return [self._all[name] for name in self._turn]
 
 
 def end_offset_of_batches(records: Payload) -> tuple[int, int]:
-    """Return the offset behind the last complete batch, and its leader epoch: (-1, -1) if there is none.
+    """Return the offset after the last complete batch, and its leader epoch; (-1, -1) without a complete batch.
 
-    Only sizes are read; damage is reported when the records are read.
+    This function reads batch headers only. Damage is reported when the records are read.
     """
     at, end, epoch = 0, -1, _NO_EPOCH
     while len(records) - at > MAGIC_OFFSET:

@@ -1,7 +1,7 @@
-"""What a membership does to its consumer: partitions come and go, and functions of the user are called.
+"""Assignment changes of a consumer: adding and revoking partitions, and calling the user's rebalance callbacks.
 
-It happens while a poll runs, which then does not end before it. So a commit between two polls is about the partitions
-whose records the first one returned.
+Changes happen during a poll, and the poll does not return before they finish. A commit between two polls therefore
+covers the partitions whose records the first poll returned.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ class AssignmentManager:
         self.polled = state.polled
         self.arrived = state.arrived
         self.waiting = 0
-        """How many changes wait for the next poll."""
+        """The number of changes waiting for the next poll."""
         self.in_poll = False
         self.polled_at = state.client.network.now()
         """When the last poll ended."""
         self.faults: deque[Exception] = deque()
-        """What functions of the user raised, for polls to raise."""
+        """Exceptions from background tasks and user callbacks, for the next polls to raise."""
         self._state = state
         self._positions = positions
         self._background = background
         self._changes = 0
 
     def report(self, error: Exception) -> None:
-        """Let the next poll raise an error."""
+        """Queue an error for the next poll to raise."""
         self.faults.append(error)
         self.arrived.notify()
 
     def restart(self) -> None:
-        """Forget what was going on: all logic has ended."""
+        """Reset all pending changes after every task has ended."""
         self.waiting = self._changes = 0
         self.in_poll = False
 
@@ -65,24 +65,24 @@ class AssignmentManager:
 
     @property
     def poll_by(self) -> float | None:
-        """The moment at which the consumer must have polled again to stay in the group."""
+        """The deadline for the next poll if the consumer is to stay in the group, or None."""
         return self.polled_at + self.config.max_poll_interval if self._background and not self.in_poll else None
 
     @property
     def is_changing(self) -> bool:
-        """Whether the assignment changes just now."""
+        """Whether an assignment change is in progress."""
         return self._changes > 0
 
     def assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Begin to read partitions after the function of the user has returned."""
+        """Start reading partitions after the user's callback has returned."""
         return self._in_a_poll(self._assign(partitions))
 
     def revoke(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Commit if that is wanted, call the function of the user, then stop reading partitions."""
+        """Auto-commit if enabled, call the user's callback, then stop reading partitions."""
         return self._in_a_poll(self.revoke_immediately(partitions))
 
     def lose_partitions(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Stop reading partitions that others may have already."""
+        """Stop reading partitions that other members may already own."""
         lost = frozenset(partitions)
         if lost:
             self._state.drop(lost)
@@ -92,21 +92,21 @@ class AssignmentManager:
                 yield from self._in_a_poll(self._call(function, lost))
 
     def drop_all(self) -> frozenset[TopicPartition]:
-        """Stop reading all partitions at once, and return them: ``lose_partitions`` follows."""
+        """Stop reading all partitions immediately and return them, for a later call of ``lose_partitions``."""
         partitions = self.partitions.names
         self._state.drop(partitions)
         return partitions
 
     def notice_topics(self) -> None:
-        """Take over what metadata says about the topics of the partitions."""
+        """Update the assigned partitions from the current topic metadata."""
         self._state.notice_topics()
 
     def watch(self, topics: frozenset[str]) -> None:
-        """Keep the metadata of topics up to date that other members subscribe to."""
+        """Keep the metadata of other members' topics up to date."""
         self._state.watched = topics
 
     def revoke_immediately(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Revoke without a poll, for a consumer that leaves."""
+        """Revoke partitions without waiting for a poll, for a consumer that leaves the group."""
         yield from self._positions.auto_commit(partitions)
         yield from self._call(self._state.subscription.on_revoked, partitions)
         self._state.drop(frozenset(partitions))
@@ -136,7 +136,7 @@ class AssignmentManager:
         self.changed.notify()
 
     def _call(self, function: Callback | None, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Call a function of the user. Its exception is raised by the poll."""
+        """Call a user callback. The next poll raises its exception."""
         if function is None:
             return
         pending = self.client.network.perform_in_poll(function, sorted(partitions))

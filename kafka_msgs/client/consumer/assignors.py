@@ -1,8 +1,8 @@
-"""How the leader of a classic group divides partitions: range, round-robin, sticky, cooperative-sticky.
+"""Client-side assignors of classic groups: range, round-robin, sticky and cooperative-sticky.
 
-An assignor is a function from partition counts, members and the racks of partitions to what each member gets. They
-give the same result as Kafka's ``RangeAssignor``, ``RoundRobinAssignor``, ``StickyAssignor`` and
-``CooperativeStickyAssignor``, so a group may have clients of several kinds. ``ASSIGNORS`` is the one list of them.
+An assignor is a function from partition counts, members and partition racks to each member's partitions. The assignors
+produce the same results as Kafka's ``RangeAssignor``, ``RoundRobinAssignor``, ``StickyAssignor`` and
+``CooperativeStickyAssignor``, so a group may mix different client libraries. ``ASSIGNORS`` lists them all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def assign_round_robin(
 ) -> Assigned:
     """Deal all partitions of all topics, in order, to the members in turn (Kafka's ``RoundRobinAssignor``).
 
-    A member that does not subscribe to a topic is passed over. Racks are not considered.
+    Members that do not subscribe to a topic are skipped. Racks are ignored.
     """
     assigned: Assigned = {member.member_id: [] for member in members}
     ordered = sorted(members, key=lambda member: member.rank)
@@ -41,10 +41,10 @@ def assign_round_robin(
 
 @frozen
 class Assignor:
-    """A way to divide partitions, and its name in the protocol.
+    """A partition assignor and its protocol name.
 
-    With ``cooperative`` a member keeps its partitions while the group rebalances, and gives up only those that another
-    member gets (KIP-429). ``user_data`` is what a subscription has besides its fields.
+    With ``cooperative`` a member keeps its partitions during a rebalance, and gives up only partitions that move to
+    another member (KIP-429). ``user_data`` is the kind of user data in a subscription.
     """
 
     name: str
