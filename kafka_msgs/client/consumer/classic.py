@@ -1,8 +1,8 @@
 """The classic group protocol: members join, the leader divides the partitions, and all members send heartbeats.
 
-With assignors that are all cooperative a member keeps its partitions during a rebalance, and gives up only what moves
-(KIP-429). Otherwise it gives up all of them first. Static members (KIP-345) keep their place over a restart. Kafka's
-classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
+If all assignors are cooperative, a member keeps its partitions during a rebalance, and gives up only partitions that
+move (KIP-429). Otherwise it first gives up all partitions. Static members (KIP-345) keep their membership across
+restarts. Kafka's classes are ``AbstractCoordinator`` and ``ConsumerCoordinator``.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ class ClassicMembership(Membership):
         self._previous_partitions: tuple[tuple[TopicPartition, ...], int] = ((), _NO_GENERATION)
         self._topics: frozenset[str] = frozenset()
         self._divided: tuple[frozenset[str], Mapping[str, int], Racks] | None = None
-        """What a leader has divided: the topics of all members, those that exist with their partitions, and racks."""
+        """The input of the leader's last assignment: the topics of all members, partition counts, and racks."""
         self._beat: Future[Any] | None = None
         self._beat_by = 0.0
         self._beat_sent = self._synced = 0.0
-        """When the last heartbeat and the last SyncGroup request were sent, by the uptime."""
+        """The uptime when the last SyncGroup request was sent. ``_beat_sent`` is the same for the last heartbeat."""
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator has taken the member into the group."""
+        """Whether the coordinator has accepted the member into the group."""
         return self.generation != _NO_GENERATION
 
     def leave(self, deadline: float) -> Flow[None]:
-        """Send LeaveGroup. A static member sends nothing: its place is kept until its session ends."""
+        """Send LeaveGroup. A static member skips the request and stays in the group until its session expires."""
         if not self.member_id or self.config.group_instance_id is not None:
             return
         connection = yield from self._link(deadline)
@@ -96,7 +96,7 @@ class ClassicMembership(Membership):
         yield from self.host.lose_partitions(self.host.partitions.names)
 
     def _join_group(self) -> Flow[None]:
-        """Give up what must be given up, join, and take what is assigned."""
+        """Revoke the partitions that must be given up, join the group, and apply the new assignment."""
         yield from self._until_topics()
         self._topics = self.host.topics
         owned = self.host.partitions.names
@@ -112,7 +112,7 @@ class ClassicMembership(Membership):
             yield Wait((self.host.changed.pending,), None)
 
     def _join(self) -> Flow[JoinGroupResponse]:
-        """Send JoinGroup, a second time if the coordinator first gives out a member id (KIP-394)."""
+        """Send JoinGroup, and send it again if the coordinator first assigns a member id (KIP-394)."""
         while True:
             answer = yield from self._ask(self._join_request(), self.config.rebalance_timeout)
             if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
@@ -154,7 +154,7 @@ class ClassicMembership(Membership):
         return encode_user_data(assignor.user_data, partitions, generation)
 
     def _sync(self, joined: JoinGroupResponse) -> Flow[list[TopicPartition]]:
-        """Send SyncGroup, with the assignment of all members if this one is the leader; return its own partitions."""
+        """Send SyncGroup and return the partitions of this member. A leader sends the assignment of all members."""
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         self._divided = None
         self.host.watch(frozenset())
@@ -175,7 +175,7 @@ class ClassicMembership(Membership):
         return decode_assignment(answer.assignment)
 
     def _assign_partitions(self, joined: JoinGroupResponse) -> Flow[tuple[SyncGroupRequestAssignment, ...]]:
-        """Compute what each member gets. A static leader that comes back keeps the earlier assignment (KIP-814)."""
+        """Compute the assignment of all members. A returning static leader keeps the earlier assignment (KIP-814)."""
         assignor = ASSIGNORS[joined.protocol_name or ""]
         members = [
             read_joined_member(each.member_id, each.group_instance_id, each.metadata, assignor.user_data)
@@ -212,7 +212,7 @@ class ClassicMembership(Membership):
         }
 
     def _apply_assignment(self, assigned: list[TopicPartition]) -> Flow[None]:
-        """Take what was assigned. Where something had to be given up, join again, so that others can get it."""
+        """Apply an assignment. If partitions were revoked, rejoin so that other members can get them."""
         self._next_beat = self.network.now() + self.config.heartbeat_interval
         self._beat = None
         self._joined = True
@@ -228,7 +228,7 @@ class ClassicMembership(Membership):
             yield from self._join_group()
 
     def _heartbeat_until_rebalance(self) -> Flow[None]:
-        """Send heartbeats until there is a reason to join again."""
+        """Send heartbeats until the member must rejoin."""
         while not self._must_rejoin():
             if self._poll_overdue():
                 raise PollOverdueError
@@ -239,7 +239,7 @@ class ClassicMembership(Membership):
             yield Wait(waiting, self._until(until))
 
     def _must_rejoin(self) -> bool:
-        """Whether the topics changed, or the leader sees another number of partitions, or replicas in other racks."""
+        """Whether the topics changed, or, for the leader, the partition counts or the racks of the replicas."""
         if self.host.topics != self._topics:
             return True
         if self._divided is None:
@@ -250,7 +250,7 @@ class ClassicMembership(Membership):
         return bool(racks) and self._racks(counts) != racks
 
     def _check_beat(self, connection: BrokerConnection) -> None:
-        """Look at the answer of the last heartbeat, and send the next one when it is due."""
+        """Process the response to the last heartbeat, and send the next heartbeat when it is due."""
         now = self.network.now()
         if self._beat is not None and self._beat.done:
             beat, self._beat = self._beat, None
@@ -266,7 +266,7 @@ class ClassicMembership(Membership):
             self._send_beat(connection)
 
     def _send_beat(self, connection: BrokerConnection) -> None:
-        """Send a heartbeat. If the coordinator has other questions to answer first, it knows that the member lives."""
+        """Send a heartbeat, unless the connection is full: its in-flight requests show that the member is alive."""
         now = self.network.now()
         self._next_beat = now + self.config.heartbeat_interval
         if connection.is_full:
@@ -283,7 +283,7 @@ class ClassicMembership(Membership):
         )
 
     def _meanwhile(self, flow: Flow[None]) -> Flow[None]:
-        """Run a piece of logic, and send heartbeats as long as it lasts. What they answer does not matter yet."""
+        """Run a flow, and send heartbeats until it ends. Responses are processed later."""
         task = self.network.spawn(flow)
         try:
             while not task.done:
@@ -300,9 +300,9 @@ class ClassicMembership(Membership):
         task.result()
 
     def _release_membership(self) -> Flow[None]:
-        """Leave the group, because the consumer has not polled for too long."""
+        """Leave the group after the poll interval has expired."""
         lost = self.host.drop_all()
-        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
+        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session expires
             yield from self.leave(self.client.deadline(None))
         self.generation, self._joined = _NO_GENERATION, False
         yield from self.host.lose_partitions(lost)

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 GroupProtocol: TypeAlias = Literal["classic", "consumer"]
-"""The protocol of the group: the one with JoinGroup and SyncGroup, or that of KIP-848."""
+"""The group protocol: ``classic`` uses JoinGroup and SyncGroup, ``consumer`` is the protocol of KIP-848."""
 
 IsolationLevel: TypeAlias = Literal["read_uncommitted", "read_committed"]
 OffsetReset: TypeAlias = Literal["earliest", "latest", "none"]
@@ -66,18 +66,18 @@ class ConsumerConfig:
     ``group_protocol``, ``assignors`` (classic groups: names of ``ASSIGNORS``, the preferred one first),
     ``remote_assignor`` (KIP-848: ``uniform``, ``range``, or None for the broker's default), ``session_timeout``,
     ``heartbeat_frequency`` (heartbeats per session timeout, more than 1), ``max_poll_interval`` (how long the consumer
-    stays in the group without a ``poll``), ``rebalance_timeout`` (how long a rebalance waits for this member;
+    stays in the group without a ``poll``), ``rebalance_timeout`` (maximum wait of a rebalance for this member;
     ``max_poll_interval`` by default, as in Kafka), ``client_rack``.
 
-    Offsets: ``offsets_storage`` says who keeps the positions, Kafka or the user. ``auto_commit`` commits the positions
-    every ``auto_commit_interval``, before partitions are given up, and at the end. ``auto_offset_reset`` says where a
-    partition without a position starts.
+    Offsets: ``offsets_storage`` selects where positions are stored: in Kafka, or by the user (``external``).
+    ``auto_commit`` commits positions every ``auto_commit_interval``, before partitions are revoked, and on close.
+    ``auto_offset_reset`` selects the start of a partition without a position.
 
     Fetching: ``isolation_level``, ``fetch_min_bytes``, ``fetch_max_wait``, ``fetch_max_bytes`` (one response),
-    ``partition_max_bytes`` (one partition in one response; also how much of a partition is buffered before the
-    consumer stops asking for more), ``buffer_max_bytes`` (all partitions together, before it stops asking),
-    ``max_records`` (one call of ``poll``), ``check_crc``. A batch that is larger than these sizes is still read, as in
-    Kafka's consumer; ``ClientConfig.max_frame_size`` is the hard limit of a response.
+    ``partition_max_bytes`` (one partition in one response; the consumer also stops fetching a partition when it has
+    buffered more than this), ``buffer_max_bytes`` (buffered bytes of all partitions at which fetching stops),
+    ``max_records`` (one call of ``poll``), ``check_crc``. As in Kafka's consumer, a batch larger than these limits is
+    still read; ``ClientConfig.max_frame_size`` is the hard limit for a response.
     """
 
     group_id: str | None = None
@@ -117,7 +117,7 @@ class ConsumerConfig:
 
 
 class ConsumerOptions(ClientOptions, total=False):
-    """The keywords of consumers: those of ``ConsumerConfig``, and some of ``ClientConfig``."""
+    """Consumer keyword arguments: all settings of ``ConsumerConfig``, and some settings of ``ClientConfig``."""
 
     group_id: str | None
     group_instance_id: str | None
@@ -144,7 +144,7 @@ class ConsumerOptions(ClientOptions, total=False):
 
 
 def parse_consumer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a consumer in properties by Kafka's names.
+    """Return the consumer settings from properties with Kafka's names.
 
     ``heartbeat.interval.ms`` becomes a frequency: the session timeout divided by it, rounded up. Raises ``OptionError``
     for a value that cannot be read.
@@ -160,4 +160,4 @@ def parse_consumer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 CONSUMER: Final = Keywords("consumer", ConsumerConfig, parse_consumer_properties)
-"""The keywords of consumers, and the parser of their properties."""
+"""The consumer keyword arguments, and the parser for consumer properties."""

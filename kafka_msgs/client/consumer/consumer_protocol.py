@@ -1,8 +1,8 @@
 """The bytes that members of a classic consumer group send each other: subscriptions and assignments.
 
-The broker carries them without a look inside, so every client of a group must write the same form. It is that of
-Kafka's ``ConsumerProtocol``: version 3, topics and owned partitions sorted, an int16 version in front. The values here
-are plain; ``assignors`` and ``sticky_assignor`` compute with them.
+The broker does not parse these bytes, so all clients of a group must use the same encoding. This module writes the
+encoding of Kafka's ``ConsumerProtocol``: version 3, an int16 version prefix, sorted topics and owned partitions. Its
+values are plain data; ``assignors`` and ``sticky_assignor`` compute with them.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ __all__ = [
 log: Final = logging.getLogger("kafka_msgs.client.group")
 
 NO_GENERATION: Final = -1
-"""The generation of a member that is not in a group yet, or that does not say which one it was in."""
+"""The generation of a member that has not joined a group yet, or does not report a generation."""
 
 _VERSION: Final = 3
 
 _GENERATION_SIZE: Final = 4
 
 Assigned: TypeAlias = dict[str, list[TopicPartition]]
-"""What each member of a group gets, by member id."""
+"""The assigned partitions of a group, by member id."""
 
 
 class UserData(Enum):
-    """What the user data of a subscription says."""
+    """The content of the user data in a subscription."""
 
     NOTHING = "nothing"
     GENERATION = "generation"
     """The generation in which the member owned its partitions (``CooperativeStickyAssignor``)."""
     PARTITIONS = "partitions"
-    """The partitions that the member had, and the generation. A member that gives up all of its partitions before a
-    rebalance says so what it would like to keep (``StickyAssignor``).
+    """The partitions that the member owned, and the generation (``StickyAssignor``). A member that gives up all of its
+    partitions before a rebalance uses them to report the partitions that it prefers to keep.
     """
 
 
@@ -75,9 +75,10 @@ class StickyUserData(DataMessage):
 
 @frozen
 class AssignorMember:
-    """A member as the leader of its group sees it.
+    """A group member as seen by the group leader.
 
-    ``owned`` are the partitions that it had in ``generation``. ``instance_id`` is that of a static member (KIP-345).
+    ``owned`` are the partitions that the member owned in ``generation``. ``instance_id`` is set for static members only
+    (KIP-345).
     """
 
     member_id: str
@@ -89,7 +90,7 @@ class AssignorMember:
 
     @property
     def rank(self) -> tuple[bool, str]:
-        """The place among members: static members come first, by instance id (Kafka's ``MemberInfo``)."""
+        """The sort key among members: static members first, by instance id (Kafka's ``MemberInfo``)."""
         return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
 
 
@@ -113,7 +114,7 @@ def encode_subscription(
 
 
 def encode_user_data(kind: UserData, partitions: Collection[TopicPartition], generation: int) -> bytes | None:
-    """Return the user data of a subscription: what the member had, and in which generation."""
+    """Return the user data of a subscription: the generation, with the owned partitions for ``PARTITIONS``."""
     if kind is UserData.GENERATION:
         return generation.to_bytes(_GENERATION_SIZE, "big", signed=True)
     if kind is UserData.NOTHING or generation == NO_GENERATION:
@@ -126,7 +127,7 @@ def encode_user_data(kind: UserData, partitions: Collection[TopicPartition], gen
 def decode_member(
     member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
 ) -> AssignorMember:
-    """Return the member whose subscription has these bytes. A newer version is read as the newest known one.
+    """Return the member with this encoded subscription. A newer version is decoded as the latest known version.
 
     Raises ``DecodeError``.
     """
@@ -146,10 +147,9 @@ def decode_member(
 def read_joined_member(
     member_id: str, instance_id: str | None, data: bytes, user_data: UserData = UserData.GENERATION
 ) -> AssignorMember:
-    """Return a member as ``decode_member`` does. One whose subscription cannot be read gets no partitions, and is
-    logged.
+    """Return a member as ``decode_member`` does. Log an unreadable subscription, and return a member without topics.
 
-    So a foreign member does not stop the group of a leader.
+    A member with an unknown encoding thus gets no partitions, and does not stop the group.
     """
     try:
         return decode_member(member_id, instance_id, data, user_data)
@@ -159,7 +159,7 @@ def read_joined_member(
 
 
 def _sticky_user_data(data: bytes) -> StickyUserData:
-    """Read user data, which have no version. Bytes after them are ignored, and others mean that the member had nothing.
+    """Decode user data, which contain no version. Trailing bytes are ignored; undecodable bytes mean no partitions.
 
     Kafka's ``StickyAssignor.deserializeTopicPartitionAssignment`` does the same.
     """
@@ -178,7 +178,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """Return the partitions of an assignment; no bytes mean no partitions. Raises ``DecodeError``."""
+    """Return the partitions of an encoded assignment; empty bytes contain no partitions. Raises ``DecodeError``."""
     if not data:
         return []
     message = decode_versioned(ConsumerProtocolAssignment, data, newer="lenient").message

@@ -1,4 +1,4 @@
-"""What the parts of a consumer share: what it subscribes to, its partitions, and what they tell one another."""
+"""The state shared by the components of a consumer: its subscription, its partitions, and the signals between them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_c
 _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
-"""A function of the user for assignment or revocation. In the form for asyncio it may be a coroutine function."""
+"""A user callback for assignment or revocation. For ``AsyncConsumer`` it may be a coroutine function."""
 
 Offsets: TypeAlias = Mapping[TopicPartition, "int | OffsetAndMetadata"]
-"""Positions to commit or to go to."""
+"""Positions to commit or to seek to."""
 
 
 @frozen(kw_only=True)
 class Subscription:
-    """What a member of a group asks for: topics, or a pattern that is matched here or by the broker (KIP-848)."""
+    """The subscription of a group member: topics, or a pattern matched by the client or by the broker (KIP-848)."""
 
     topics: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
@@ -47,27 +47,27 @@ class Subscription:
 
 @define(eq=False)
 class ConsumerState:
-    """The state of one consumer, without what runs by itself."""
+    """The state of one consumer, excluding its background tasks."""
 
     client: ClientCore
     config: ConsumerConfig
     partitions: AssignedPartitions
     changed: Signal
-    """Given when the subscription, the metadata, the positions or the assignment changed."""
+    """Notified when the subscription, the metadata, the positions or the assignment change."""
     arrived: Signal
-    """Given when there is something for a poll."""
+    """Notified when a poll has records to return or an error to raise."""
     drained: Signal
-    """Given when a poll has taken something out of the buffers."""
+    """Notified when a poll has removed records from the buffers."""
     polled: Signal
-    """Given at every poll."""
+    """Notified at every poll."""
     subscription: Subscription
     membership: Membership | None = None
     watched: frozenset[str] = frozenset()
-    """Topics of other members, whose partitions this one divides as the leader."""
+    """Topics of all members, whose partitions this member assigns as the leader."""
     lock: Any = field(factory=RLock)
-    """Guards positions and buffers: the thread of the user takes records, the I/O thread brings them."""
+    """Guards positions and buffers: the I/O thread adds records, and the user's thread takes them."""
     metadata_at: float = 0.0
-    """When metadata is asked for again, in seconds of the network's clock."""
+    """The time of the next metadata refresh, in seconds of the network's clock."""
 
     @classmethod
     def of(cls, client: ClientCore, config: ConsumerConfig) -> ConsumerState:
@@ -76,19 +76,19 @@ class ConsumerState:
 
     @property
     def identity(self) -> ConsumerGroupMetadata:
-        """Who commits: the member of the group, or nobody in particular."""
+        """The group metadata for commits: the current member, or the defaults without a membership."""
         return ConsumerGroupMetadata() if self.membership is None else self.membership.identity
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Take over a subscription."""
+        """Replace the subscription."""
         self.subscription = subscription
         self.metadata_at = 0.0
         self.changed.notify()
 
     def notice_topics(self) -> None:
-        """Compare topic ids: where a topic was made again, its partitions begin at their first record.
+        """Detect recreated topics by their topic ids, and restart their partitions at the first record.
 
-        Positions belong to the topic that was deleted. With ``auto_offset_reset`` set to ``none`` polls raise
+        The old positions belong to the deleted topic. If ``auto_offset_reset`` is ``none``, polls raise
         ``OffsetPositionError``.
         """
         for each in self.partitions:
@@ -109,19 +109,19 @@ class ConsumerState:
             partition.error = OffsetPositionError(topic=topic, partition=number, reason=reason)
 
     def drop(self, partitions: frozenset[TopicPartition] | None = None) -> None:
-        """Stop reading partitions; without an argument, all of them."""
+        """Stop reading partitions; without an argument, all partitions."""
         with self.lock:
             self.partitions.remove(self.partitions.names if partitions is None else partitions)
         self.changed.notify()
 
 
 def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:
-    """Return offsets. A record stands for the offset behind it."""
+    """Return the offsets to commit. A record stands for its offset plus one."""
     if isinstance(offsets, ConsumerRecord):
         return {TopicPartition(offsets.topic, offsets.partition): offsets.offset + 1}
     return offsets
 
 
 def refused(option: str, value: object, reason: str) -> OptionError:
-    """Return the error for what a consumer cannot do."""
+    """Return an ``OptionError`` for an operation that the consumer's configuration or state does not allow."""
     return OptionError(source="consumer", option=option, value=value, reason=reason)

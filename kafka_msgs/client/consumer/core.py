@@ -1,9 +1,9 @@
-"""The logic of a consumer: what it subscribes to, and what a poll does. No socket, clock or thread.
+"""The logic of a consumer: subscription and polling, without sockets, clocks or threads.
 
-Three kinds of work run by themselves: the membership in the group, one fetch loop for each broker, and the upkeep of
-metadata, positions and automatic commits. A poll waits for what they find (``fill``), and then takes it in the frame of
-its caller (``take``), without a wait in between: so records cannot get lost between the two, and positions move only
-with records that are returned.
+Three kinds of background tasks run: the group membership, one fetch loop per broker, and the maintenance of metadata,
+positions and automatic commits. A poll waits for their results (``fill``), and then takes records in its caller's frame
+(``take``). It does not wait between the two steps, so no records are lost, and positions advance only with returned
+records.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ __all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 Deserializer: TypeAlias = Callable[[bytes], Any]
 Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
-"""Partitions with their positions, epochs and versions from before records were taken."""
+"""Partitions with their positions, position epochs and versions before the records were taken."""
 
 
 _AT_ONCE: Final = 0.0
 _SHORTEST: Final = 0.0005
-"""How long, in seconds, a poll waits at least if it has nothing, so that many short polls get on, too."""
+"""The minimum wait of a poll without records, in seconds, so that even a series of short polls makes progress."""
 
 
 class ConsumerCore:
@@ -91,10 +91,10 @@ class ConsumerCore:
 
     @property
     def tasks(self) -> list[Task[None]]:
-        """What runs by itself."""
+        """The running background tasks."""
         return [task for task in (self._member, self._upkeep, *self._fetcher.tasks) if task is not None]
 
-    # What the user asks for
+    # Operations for the user
 
     def subscribe(
         self,
@@ -105,7 +105,7 @@ class ConsumerCore:
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
     ) -> None:
-        """Ask for topics, in a group. The group is joined by the next poll."""
+        """Subscribe to topics as a group member. The next poll joins the group."""
         if self.config.group_id is None:
             raise refused("group_id", None, "a subscription needs a group; without one, assign partitions")
         if bool(topics) == (pattern is not None):
@@ -133,14 +133,14 @@ class ConsumerCore:
         if membership is not None:
             if self.partitions.names:
                 yield from self._assignment.revoke_immediately(self.partitions.names)
-            with suppress(ClientError):  # if it does not hear of it, the coordinator waits for the end of the session
+            with suppress(ClientError):  # otherwise the coordinator waits until the session expires
                 yield from membership.leave(deadline)
             self.state.membership = None
         self.state.subscription = Subscription()
         self.state.drop()
 
     def set_partitions(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, without a group. Positions of those that stay are kept."""
+        """Read exactly these partitions, without a group. Partitions already assigned keep their positions."""
         if self.state.subscription:
             raise refused("partitions", sorted(partitions), "the consumer has a subscription; unsubscribe first")
         wanted = frozenset(TopicPartition(*name) for name in partitions)
@@ -151,7 +151,7 @@ class ConsumerCore:
         self.state.changed.notify()
 
     def seek(self, offsets: Offsets) -> None:
-        """Go on at these offsets."""
+        """Continue at these offsets."""
         for name, offset in offsets.items():
             place = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             if place.offset < 0:
@@ -162,7 +162,7 @@ class ConsumerCore:
         self.state.changed.notify()
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
-        """Go on at the start, at the end, or at a time (ms), which is looked up when it is needed."""
+        """Continue at the start, at the end, or at a timestamp (ms). The offset is looked up later."""
         for name in names:
             partition = self.partitions[TopicPartition(*name)]
             with self.state.lock:
@@ -170,20 +170,20 @@ class ConsumerCore:
         self.state.changed.notify()
 
     def pause(self, names: Iterable[tuple[str, int]], *, paused: bool) -> None:
-        """Stop or go on returning and fetching records of partitions."""
+        """Pause or resume partitions: fetching and returning their records."""
         for name in names:
             self.partitions[TopicPartition(*name)].paused = paused
         self.state.changed.notify()
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        """The topics that the consumer subscribes to, as far as they are known."""
+        """The subscribed topics; for a client-side pattern, the known topics that match it."""
         return self._assignment.topics
 
     def close(self, deadline: float, *, done: bool = True) -> Flow[None]:
-        """Commit if that is wanted, leave the group, end the fetch sessions.
+        """Auto-commit if enabled, leave the group, and end the fetch sessions.
 
-        With ``done`` all records that were returned count as handled.
+        With ``done``, all returned records count as handled.
         """
         if self.closed:
             return
@@ -201,10 +201,10 @@ class ConsumerCore:
             self.state.arrived.notify()
         yield from self._fetcher.close(deadline)
 
-    # Polling: what waits, in the logic
+    # Polling: waiting, in flows
 
     def fill(self, deadline: float) -> Flow[bool]:
-        """Wait until there is something to take, or to raise. Return False at the deadline."""
+        """Wait until records can be taken or an error can be raised. Return False at the deadline."""
         network = self.client.network
         self._begin()
         deadline = max(deadline, network.now() + _SHORTEST)
@@ -229,7 +229,7 @@ class ConsumerCore:
             self._assignment.polled_at = network.now()
 
     def _begin(self) -> None:
-        """Begin what runs by itself, as far as it is needed."""
+        """Start a poll, and start the required background tasks that are not running."""
         if self.closed:
             raise ClientClosedError()
         if self._assignment.in_poll:
@@ -245,7 +245,7 @@ class ConsumerCore:
         self.state.drained.notify()
 
     def _spawn(self, flow: Flow[None], ended: Callable[[Task[None]], None]) -> Task[None]:
-        """Run a piece of logic by itself. It ends with an error only, unless it is cancelled."""
+        """Run a flow in the background. The flow ends only by an error or by cancellation."""
         task = self.client.network.spawn(flow)
         if task.done:
             ended(task)
@@ -265,7 +265,7 @@ class ConsumerCore:
             self._assignment.report(task.error)
 
     def _has_news(self) -> bool:
-        """Whether the caller has something to raise or to take."""
+        """Whether the caller has an error to raise or records to take."""
         if self._assignment.faults or self._woken:
             return True
         return self._has_lease and any(self._readable(partition) for partition in self.partitions)
@@ -275,11 +275,11 @@ class ConsumerCore:
             for each in self.partitions:
                 each.handled = each.position
 
-    # Polling: what takes, in the frame of the caller
+    # Polling: taking records, in the caller's frame
 
     @property
     def needs_poll(self) -> bool:
-        """Whether something waits for a poll that runs in the logic, and not only for one that takes records."""
+        """Whether the next poll must run ``fill``, because taking buffered records is not enough."""
         assignment = self._assignment
         return bool(
             self.closed
@@ -295,10 +295,10 @@ class ConsumerCore:
         return membership is None or self.client.network.uptime() < membership.lease_ends
 
     def take(self, max_records: int, undo: Undo) -> list[ConsumerRecord]:
-        """Take up to ``max_records`` buffered records, without waiting; move the positions behind them.
+        """Take up to ``max_records`` buffered records without waiting, and move the positions past them.
 
-        ``undo`` is filled with what ``put_back`` needs if an exception comes before the caller has the records: that of
-        a signal handler may come anywhere. Raises what went wrong in the background.
+        Fills ``undo`` for ``put_back``, in case an exception occurs before the caller has the records; a signal handler
+        may raise one anywhere. Raises errors of background tasks.
         """
         records: list[ConsumerRecord] = []
         self._raise_fault()
@@ -315,7 +315,7 @@ class ConsumerCore:
         return records
 
     def take_table(self, max_records: int, builder: TableBuilder, undo: Undo) -> None:
-        """Take about ``max_records`` buffered records as columns, as ``take`` does."""
+        """Take about ``max_records`` buffered records as columns; otherwise like ``take``."""
         self._raise_fault()
         with self.state.lock:
             self._assignment.polled_at = self.client.network.monotonic()
@@ -325,7 +325,7 @@ class ConsumerCore:
         self.client.network.post(self.state.drained.notify)
 
     def take_next(self, undo: Undo) -> ConsumerRecord | None:
-        """Take the next buffered record, without waiting. The one before counts as handled now."""
+        """Take the next buffered record without waiting, and mark the previous record as handled."""
         assignment, network = self._assignment, self.client.network
         with self.state.lock:
             last, reading = self._iterated, self._reading
@@ -344,7 +344,7 @@ class ConsumerCore:
         return self._take_first(undo)
 
     def _take_first(self, undo: Undo) -> ConsumerRecord | None:
-        """Take the first record of what is buffered next."""
+        """Take the first record of the next buffered batch."""
         records = self.take(1, undo)
         if not records:
             return None
@@ -353,9 +353,9 @@ class ConsumerCore:
         return records[0]
 
     def put_back(self, undo: Undo) -> None:
-        """Return to the positions from before records were taken that nobody got.
+        """Restore the positions from before a failed call took records that never reached the caller.
 
-        Buffers are dropped: records may have left them even if the position did not move.
+        The buffers are dropped, because records may have left them even if the position did not move.
         """
         with self.state.lock:
             for partition, position, epoch, version in undo:
@@ -367,26 +367,26 @@ class ConsumerCore:
                 self.client.network.post(self.state.changed.notify)
 
     def wakeup(self) -> None:
-        """Let the poll that waits, or the next one, raise ``WakeupError``."""
+        """Interrupt the waiting poll, or the next poll: it raises ``WakeupError``."""
         self._woken = True
         with suppress(ClientError):
             self.client.network.post(self.state.arrived.notify)
 
     def table_builder(self, columns: Sequence[str] | None) -> TableBuilder:
-        """Return an empty table that collects records. Needs the extra ``arrow``."""
+        """Return an empty table builder. Requires the extra ``arrow``."""
         from kafka_msgs.client.consumer.tables import TableBuilder
 
         return TableBuilder(columns)
 
     def poll(self, deadline: float, max_records: int) -> Flow[list[ConsumerRecord]]:
-        """Wait and take in one piece of logic. Where it can be cancelled, wait and take apart."""
+        """Wait for records and take them in one flow. If the flow may be cancelled, use ``fill`` and ``take``."""
         while (yield from self.fill(deadline)):
             if records := self.take(max_records, []):
                 return records
         return []
 
     def poll_table(self, deadline: float, max_records: int, columns: Sequence[str] | None) -> Flow[Any]:
-        """Wait and take in one piece of logic, as an Arrow table."""
+        """Wait for records and return them as an Arrow table, in one flow."""
         builder = self.table_builder(columns)
         while not builder.rows and (yield from self.fill(deadline)):
             self.take_table(max_records, builder, [])
@@ -399,17 +399,17 @@ class ConsumerCore:
             undo.append((each, each.position, each.position_epoch, each.version))
 
     def _raise_fault(self) -> None:
-        """Raise what went wrong in the background, once."""
+        """Raise a pending wakeup or background error, once."""
         if self._woken:
             self._woken = False
             raise WakeupError()
         if self._assignment.faults:
             raise self._assignment.faults.popleft()
 
-    # What ends it from outside (``NetworkUser``)
+    # External events (``NetworkUser``)
 
     def on_interrupt(self, error: Exception) -> None:
-        """All logic was ended by an exception that came from outside. The next poll begins anew."""
+        """Reset the tasks after an external exception ended all flows. The next poll restarts them."""
         self._member = self._upkeep = None
         if self.state.membership is not None:
             self.state.membership = None
@@ -422,7 +422,7 @@ class ConsumerCore:
         self.closed = True
 
     def on_exit(self, deadline: float) -> Flow[None]:
-        """The process ends."""
+        """Close the consumer when the process exits."""
         return self.close(deadline, done=False)
 
     def _make_membership(self) -> Membership:
@@ -446,7 +446,7 @@ class ConsumerCore:
     def _take_deserialized(
         self, partition: AssignedPartition, max_records: int, options: ReadOptions, into: list[ConsumerRecord]
     ) -> None:
-        """Take records one by one, so that the position stays in front of one that cannot be deserialized."""
+        """Take records one by one, so that the position stays at a record that cannot be deserialized."""
         one: list[ConsumerRecord] = []
         while max_records > 0:
             position, epoch = partition.position, partition.position_epoch
@@ -491,7 +491,7 @@ class ConsumerCore:
     ) -> None:
         """Take buffered records of the partitions in turn.
 
-        An error of a partition is raised if there is nothing else to return. Otherwise the next poll raises it.
+        If no records can be returned, raise the error of a partition. Otherwise the next poll raises it.
         """
         for partition in self.partitions.in_turn():
             if left() <= 0:

@@ -1,7 +1,7 @@
-"""From fetched bytes to what ``poll`` returns: lists of records, or Arrow tables.
+"""Conversion of fetched bytes to the results of ``poll``: record lists or Arrow tables.
 
-This module reads only as much as the caller takes, hides what the isolation level hides, and moves the position on
-with each batch. Damage is raised when it is reached; the position then stays in front of it.
+This module decodes only the records that the caller takes, applies the isolation level, and advances the position with
+each batch. It raises an error when it reaches damaged bytes; the position then stays before them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_EPOCH: Final = -1
 
 
 class CompletedFetch:
-    """The records of one response for one partition, while they are being returned."""
+    """The records of one partition in one response, in the process of being returned."""
 
     def __init__(self, fetched: FetchedRecords, options: ReadOptions) -> None:
         self._batches = visible_batches(read_batches(fetched.records, options), fetched.aborted)
@@ -28,7 +28,7 @@ class CompletedFetch:
         self._batch: AnyBatch | None = None
 
     def next_batch(self, partition: AssignedPartition) -> AnyBatch | None:
-        """Return the next batch with records at or after the position. None if there are no more."""
+        """Return the next visible batch that ends at or after the position, or None after the last batch."""
         for batch, visible in self._batches:
             if batch.last_offset < (partition.position or 0):
                 continue
@@ -38,7 +38,7 @@ class CompletedFetch:
         return None
 
     def take(self, partition: AssignedPartition, max_records: int) -> list[ConsumerRecord] | None:
-        """Return up to ``max_records`` records, and move the position behind them. None if there are no more."""
+        """Return up to ``max_records`` records and move the position past them, or return None after the last batch."""
         if self._batch is None:
             self._batch = self.next_batch(partition)
             if self._batch is None:
@@ -56,14 +56,14 @@ class CompletedFetch:
         return taken
 
     def next_record(self, partition: AssignedPartition) -> ConsumerRecord | None:
-        """Return the next record of the batch that is being returned, and move the position behind it."""
+        """Return the next record of the current batch and move the position past it, or None after the last record."""
         record = next(self._records, None)
         if record is not None:
             partition.position = record.offset + 1
         return record
 
     def _end(self, partition: AssignedPartition, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
-        """Leave a batch whose records are all returned."""
+        """Finish a batch after all its records are returned."""
         assert self._batch is not None
         skip_batch(partition, self._batch)
         self._batch = None
@@ -71,7 +71,7 @@ class CompletedFetch:
 
 
 def skip_batch(partition: AssignedPartition, batch: AnyBatch) -> None:
-    """Move the position behind a batch."""
+    """Move the position past a batch."""
     partition.position = max(partition.position or 0, batch.last_offset + 1)
     partition.position_epoch = batch.partition_leader_epoch if isinstance(batch, RecordBatch) else _NO_EPOCH
 
@@ -90,9 +90,9 @@ def collect_records(
 
 
 def iter_batches(partition: AssignedPartition, options: ReadOptions) -> Iterator[tuple[AnyBatch, int]]:
-    """Yield the buffered batches of a partition, and the position in front of each: the first records may be older.
+    """Yield each buffered batch of a partition with the current position; the first records may be before it.
 
-    The caller moves the position behind a batch with ``skip_batch`` when it has taken it.
+    After taking a batch, the caller moves the position past it with ``skip_batch``.
     """
     while (reading := _reading(partition, options)) is not None:
         batch = reading.next_batch(partition)
@@ -103,7 +103,7 @@ def iter_batches(partition: AssignedPartition, options: ReadOptions) -> Iterator
 
 
 def _reading(partition: AssignedPartition, options: ReadOptions) -> Any:
-    """Return what is being read of a partition, or begin with the next response. None if nothing is buffered."""
+    """Return the current ``CompletedFetch`` of a partition, start the next one, or return None if the buffer is empty."""
     if partition.decoding is None and partition.buffer:
         partition.decoding = CompletedFetch(partition.take(), options)
     return partition.decoding

@@ -1,7 +1,7 @@
-"""Fetch sessions (KIP-227): a broker remembers which partitions a consumer reads, and requests name only changes.
+"""Fetch sessions (KIP-227): the broker stores the fetched partitions, and requests contain only changes.
 
-A session is a value without a connection. ``build`` gives the next request, ``handle_response`` and ``handle_error``
-take in what became of it. Kafka's class is ``org.apache.kafka.clients.FetchSessionHandler``.
+A session is a value without a connection. ``build`` returns the next request; ``handle_response`` and ``handle_error``
+process its result. Kafka's class is ``org.apache.kafka.clients.FetchSessionHandler``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic, Forgot
 __all__ = ["FetchSession", "FetchTarget", "SessionRequest", "TopicKey"]
 
 TopicKey: TypeAlias = "str | UUID"
-"""A topic as a request names it: by its name up to version 12 of Fetch, then by its id (KIP-516)."""
+"""The key of a topic in a request: its name up to Fetch version 12, its id in later versions (KIP-516)."""
 
 FetchTarget: TypeAlias = tuple[TopicKey, int]
-"""A topic and the number of a partition."""
+"""A topic key and a partition number."""
 
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -47,7 +47,7 @@ class FetchSession:
     _known: dict[FetchTarget, FetchPartition] = field(factory=dict)
 
     def build(self, wanted: Mapping[FetchTarget, FetchPartition]) -> SessionRequest:
-        """Return the next request, which reads the ``wanted`` partitions: all of them, or the changes."""
+        """Return the next request for the ``wanted`` partitions: a full request, or only the changes."""
         if self.epoch == _FIRST_EPOCH:
             changed, gone = dict(wanted), []
         else:
@@ -57,11 +57,11 @@ class FetchSession:
         return SessionRequest(self.session_id, self.epoch, _topics(changed), _forgotten(gone))
 
     def includes(self, target: FetchTarget) -> FetchPartition | None:
-        """Return what the last request asked about a partition, or None if it was not part of it."""
+        """Return the fetch parameters of a partition in the last request, or None if the partition was not included."""
         return self._known.get(target)
 
     def handle_response(self, session_id: int) -> None:
-        """Take in a response without an error. Its session id is 0 if the broker keeps no session."""
+        """Process a response without an error. Its session id is 0 if the broker stores no session."""
         if session_id == _NO_SESSION:
             self.session_id, self.epoch = _NO_SESSION, _FIRST_EPOCH
         else:
@@ -69,16 +69,16 @@ class FetchSession:
             self.epoch = 1 if self.epoch == _HIGHEST_EPOCH else self.epoch + 1
 
     def handle_error(self, error: ErrorCode | int | None = None) -> None:
-        """Take in an error of a response, or no response (None). The next request is a full one.
+        """Process a response error, or a missing response (None). The next request is a full request.
 
-        If the broker does not know the session, that request has no session id. Otherwise it replaces the session.
+        If the broker no longer has the session, the next request has no session id. Otherwise it replaces the session.
         """
         if error == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self.session_id = _NO_SESSION
         self.epoch = _FIRST_EPOCH
 
     def close(self) -> SessionRequest | None:
-        """Return the request that ends the session at the broker, or None if there is no session."""
+        """Return the request that closes the session at the broker, or None without a session."""
         session_id, self.session_id, self.epoch = self.session_id, _NO_SESSION, _FIRST_EPOCH
         self._known = {}
         return None if session_id == _NO_SESSION else SessionRequest(session_id, _FINAL_EPOCH, (), ())

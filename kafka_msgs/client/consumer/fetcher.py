@@ -1,8 +1,8 @@
-"""Fetching: one loop for each broker that sends requests and buffers what comes back.
+"""Fetching: one loop per broker that sends requests and buffers the fetched records.
 
-Each loop has one request on its way. When the answer comes, the bytes are buffered as they are, and the next request
-leaves before anything of them is decoded. A partition is left out while it is paused or has enough in its buffer. The
-loops run by themselves (``Network.spawn``). Kafka's class is ``AbstractFetch``.
+Each loop has one request in flight. When the response arrives, the loop buffers its bytes undecoded and immediately
+sends the next request. It skips partitions that are paused or have enough buffered data. The loops are background tasks
+(``Network.spawn``). Kafka's class is ``AbstractFetch``.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 PURPOSE: Final = "fetch"
 _VIEWS: Final = CodecOptions(memoryview_records=True)
-"""Records stay where they are in the response: copies of so many bytes cost more than all else of a fetch."""
+"""Records are views of the response: copying them would cost more than the rest of the fetch."""
 _SMALL_SHARE: Final = 8
-"""Records that are less than this part of their response are copied, so that they do not keep all of it in memory."""
+"""Records smaller than 1/8 of their response are copied, so that they do not keep the full response in memory."""
 _TOPIC_IDS: Final = 13
-"""The first version of Fetch with topic ids (KIP-516)."""
+"""The first Fetch version with topic ids (KIP-516)."""
 _MOST_STALLS: Final = 3
 _EPOCHS: Final = 12
-"""The first version in which a broker compares the epoch of the last fetched record (KIP-595)."""
+"""The first Fetch version in which the broker checks the epoch of the last fetched record (KIP-595)."""
 
 _MOVED: Final = frozenset(
     {
@@ -54,20 +54,20 @@ _MOVED: Final = frozenset(
         ErrorCode.UNKNOWN_LEADER_EPOCH,
     }
 )  # fmt: skip
-"""Error codes of a partition after which the metadata is asked for again, and the fetch is repeated."""
+"""Partition error codes after which the consumer refreshes its metadata and retries the fetch."""
 _SESSION_ENDED: Final = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
-"""Error codes of a response after which the next request begins a new session, as part of normal operation."""
+"""Response error codes after which the next request starts a new session. They occur in normal operation."""
 
 
 class Signals(Protocol):
-    """What a fetcher hears and says."""
+    """The signals that a fetcher waits for and sends."""
 
     changed: Signal
     """Partitions, positions or metadata changed."""
     arrived: Signal
-    """There is something for a poll."""
+    """A poll has records to return or an error to raise."""
     drained: Signal
-    """A poll has taken something out of the buffers."""
+    """A poll has removed records from the buffers."""
     lock: Any
 
 
@@ -91,10 +91,10 @@ class Fetcher:
         self._loops: dict[int, Task[None]] = {}
         self._retries = RetryLog(_LOG, client.network.now)
         self.outdated = False
-        """Whether a broker said that the metadata is not right any more."""
+        """Whether the metadata may be out of date, for example after an error from a broker."""
 
     def restart_loops(self) -> None:
-        """Begin a loop for each broker that has none and has something to fetch."""
+        """Start a loop for each broker that leads or replicates an assigned partition and has no loop yet."""
         nodes = {self._node_of(partition) for partition in self._partitions}
         for found in nodes.difference(self._loops):
             if found is not None:
@@ -109,33 +109,33 @@ class Fetcher:
             loop.add_done_callback(lambda: self._loop_ended(broker_id, loop))
 
     def _loop_ended(self, broker_id: int, loop: Task[None]) -> None:
-        """A loop ends with an error only, unless it is cancelled."""
+        """Report the error that ended a loop. A loop ends only by an error or by cancellation."""
         if not loop.cancelled and loop.error is not None:
             self._loops.pop(broker_id, None)
             self._report(loop.error)
 
     def restart(self) -> None:
-        """Forget the loops and the sessions: all logic has ended."""
+        """Discard the loops and the sessions after every task has ended."""
         self._loops.clear()
         self._sessions.clear()
         self.outdated = True
 
     def invalidate_leaders(self) -> None:
-        """Note that the metadata may not be right any more."""
+        """Mark the metadata as possibly out of date."""
         if not self.outdated:
             self.outdated = True
             self._signals.changed.notify()
 
     @property
     def tasks(self) -> Collection[Task[None]]:
-        """The loops: they end only with an error."""
+        """The fetch loops. They end only by an error or by cancellation."""
         return tuple(self._loops.values())
 
     def close(self, deadline: float) -> Flow[None]:
-        """End the loops, and the sessions at the brokers, whose number is limited there.
+        """End the loops, and close the fetch sessions at the brokers, which limit the number of sessions.
 
-        A session does not belong to a connection. The connection of the loop may have a long poll on its way, and a
-        broker answers in order, so another connection is used.
+        Sessions are independent of connections. A loop's connection may have a long poll in flight, and brokers respond
+        in order, so the fetcher closes the session through another connection.
         """
         loops, self._loops = self._loops, {}
         for loop in loops.values():
@@ -156,7 +156,7 @@ class Fetcher:
             yield Wait((pending,), deadline)
 
     def _loop(self, broker_id: int) -> Flow[None]:
-        """Fetch from one broker again and again; wait while there is nothing to ask for."""
+        """Fetch from one broker repeatedly. Wait while it has no partitions to fetch."""
         session = self._sessions.setdefault(broker_id, FetchSession())
         failures = 0
         while True:
@@ -179,7 +179,7 @@ class Fetcher:
                 yield from sleep_until(self._client.network.now() + pause)
 
     def _fetch(self, broker_id: int, session: FetchSession) -> Flow[bool]:
-        """Send one request and take in its answer; return whether something in it calls for a pause."""
+        """Send one request and process its response. Return whether an error requires a pause."""
         connection = yield from self._client.link(broker_id, purpose=PURPOSE, deadline=self._client.deadline(None))
         version = self._version(connection)
         wanted = dict(self._wanted(broker_id, version))
@@ -197,14 +197,14 @@ class Fetcher:
         return self._handle_response(broker_id, session, answer)
 
     def _refused(self, broker_id: int, code: int) -> None:
-        """A broker refused an entire request. The fetcher retries it, as Kafka's consumer does."""
+        """Handle the rejection of an entire request. The fetcher retries it, as Kafka's consumer does."""
         ended = code in _SESSION_ENDED
         self._retries.failed(broker_id, broker_error(code, api="Fetch", subject=f"broker {broker_id}"), expected=ended)
         if not ended:
             self.invalidate_leaders()
 
     def _version(self, connection: BrokerConnection) -> int:
-        """Return the version to use: below topic ids if one of them is not known."""
+        """Return the Fetch version to use: the last version without topic ids if a topic id is unknown."""
         version = connection.highest_version(FetchRequest)
         cluster = self._client.cluster
         if version >= _TOPIC_IDS and any(cluster.topic_id(each.name.topic) is None for each in self._partitions):
@@ -225,7 +225,7 @@ class Fetcher:
         )
 
     def _wanted(self, broker_id: int, version: int) -> Iterator[tuple[FetchTarget, FetchPartition]]:
-        """Yield what to ask this broker for."""
+        """Yield the fetch target and parameters of each partition to request from this broker."""
         for partition in self._ready(broker_id):
             topic, number = partition.name
             yield (
@@ -251,7 +251,7 @@ class Fetcher:
         return topic if topic_id is None else topic_id
 
     def _node_of(self, partition: AssignedPartition) -> int | None:
-        """Return the broker to read a partition from: the preferred follower for some time, or the leader."""
+        """Return the broker to fetch a partition from: the preferred follower until it expires, or the leader."""
         if partition.replica is not None:
             alive = partition.replica in self._client.cluster.brokers
             if alive and self._client.network.now() < partition.replica_expires:
@@ -263,7 +263,7 @@ class Fetcher:
         return broker_id
 
     def _handle_response(self, broker_id: int, session: FetchSession, answer: FetchResponse) -> bool:
-        """Buffer the records of a response, and handle the errors of partitions."""
+        """Buffer the records of a response, and handle partition errors."""
         failed = False
         for topic in answer.responses:
             named = topic.topic if topic.topic else self._client.cluster.topic_name(topic.topic_id)
@@ -279,7 +279,7 @@ class Fetcher:
         return failed
 
     def _take_partition(self, broker_id: int, partition: AssignedPartition, data: PartitionData) -> bool:
-        """Take in one partition; return whether a pause is needed."""
+        """Process the response for one partition. Return whether an error requires a pause."""
         if data.error_code:
             return self._failed(broker_id, partition, data)
         self._retries.passed(partition.name)
@@ -299,7 +299,7 @@ class Fetcher:
         return self._stalls(partition, before)
 
     def _stalls(self, partition: AssignedPartition, before: int) -> bool:
-        """Whether a response had bytes, but no batch at the offset that was requested. Three in a row are an error."""
+        """Whether a response had bytes, but no batch at the requested offset. Three in a row are an error."""
         partition.stalls = partition.stalls + 1 if partition.fetch_offset == before else 0
         if partition.stalls == _MOST_STALLS:
             topic, number = partition.name
@@ -324,21 +324,21 @@ class Fetcher:
                 return self._out_of_range(partition)
             partition.replica = None
             return False
-        if code == ErrorCode.UNKNOWN_SERVER_ERROR:  # retried by Kafka's consumer, which raises all other codes
+        if code == ErrorCode.UNKNOWN_SERVER_ERROR:  # Kafka's consumer retries it, and raises all other codes
             self._retries.failed(partition.name, error)
             return True
         partition.error = error
         return False
 
     def _out_of_range(self, partition: AssignedPartition) -> bool:
-        """The offset is not in the log. What is buffered is returned first; return whether to wait for that."""
+        """Handle an offset outside the log after all buffered records are returned. Return whether to wait for that."""
         if partition.position != partition.fetch_offset:
             return True
         self._reset(partition, f"the offset {partition.fetch_offset} is out of range", None)
         return False
 
     def _truncated(self, partition: AssignedPartition, end: int) -> None:
-        """The log was cut below the position (KIP-320)."""
+        """Handle a log truncated below the fetch offset (KIP-320)."""
         reason = f"the log was truncated: it agrees with what was read only up to the offset {end}"
         self._reset(partition, reason, end)
 
@@ -355,7 +355,7 @@ class Fetcher:
 
 
 def _kept(records: Payload) -> Payload:
-    """Return records to buffer: as they are, or a copy if they are a small part of what they would keep."""
+    """Return the records to buffer, copied if they are a small part of the response that they keep in memory."""
     if isinstance(records, memoryview) and len(records) * _SMALL_SHARE < memoryview(records.obj).nbytes:
         return bytes(records)
     return records

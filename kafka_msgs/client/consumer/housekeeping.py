@@ -1,4 +1,4 @@
-"""What a consumer does by itself beside its group and its fetching: metadata, positions, and automatic commits."""
+"""The maintenance task of a consumer: metadata refreshes, position lookups and automatic commits."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kafka_msgs.messages.metadata_request import MetadataRequest
 __all__ = ["Housekeeping"]
 
 _REFUSALS: Final = frozenset({ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION})
-"""Error codes of a topic in metadata that no further trial can mend."""
+"""Permanent topic error codes in metadata responses."""
 
 
 _UNKNOWN_AGE: Final = 5.0
-"""After how many seconds metadata is asked for again while a topic does not exist."""
+"""The metadata refresh interval while a topic does not exist, in seconds."""
 _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
 
 class Housekeeping:
-    """Keeps metadata fresh, finds positions, and commits from time to time."""
+    """Background maintenance: refreshes metadata, looks up positions, and commits at intervals."""
 
     def __init__(self, state: ConsumerState, positions: Positions, fetcher: Fetcher) -> None:
         self._state = state
@@ -37,11 +37,11 @@ class Housekeeping:
         self._refreshed_at = 0.0
         self._trouble: Exception | None = None
         self._unknown: dict[str, float] = {}
-        """The topics that do not exist, and since when that is known."""
+        """The topics that do not exist, with the time of their detection."""
         self._commit_at = state.client.network.now() + state.config.auto_commit_interval
 
     def run(self) -> Flow[None]:
-        """Go on until the consumer is closed. Raises what no further trial can mend."""
+        """Run until the consumer is closed. Raises permanent errors."""
         while True:
             now, deadline = self._client.network.now(), self._client.deadline(None)
             changed = self._state.changed.pending
@@ -57,7 +57,7 @@ class Housekeeping:
                 yield Wait((changed,), min(times))
 
     def _raise_final(self, error: DeadlineError | ConnectionFailedError | BrokerError) -> None:
-        """Raise an error that no further trial can mend. Any other one is logged, once until it has passed."""
+        """Raise a permanent error. Log a transient error once, until a later attempt succeeds."""
         if isinstance(error, BrokerError) and not error.retriable:
             raise error
         if isinstance(error, ConnectionFailedError) and not self._client.directory.repeatable(error):
@@ -77,12 +77,12 @@ class Housekeeping:
 
     @property
     def _next_refresh(self) -> float:
-        """When metadata is asked for again: soon if a broker said that it is not right, but not all the time."""
+        """The time of the next metadata refresh: earlier if the metadata may be out of date, with a minimum interval."""
         soon = self._refreshed_at + self._client.config.max_backoff / 4
         return min(soon, self._state.metadata_at) if self._fetcher.outdated else self._state.metadata_at
 
     def _missing(self) -> list[AssignedPartition]:
-        """Return the partitions whose position can be found now: their leader must be known."""
+        """Return the partitions without a position whose leader is known, so that the position can be looked up."""
         lacking = [each for each in self._state.partitions if _lacks_position(each)]
         found = [each for each in lacking if self._client.cluster.leader(*each.name) is not None]
         if len(found) < len(lacking):
@@ -90,7 +90,7 @@ class Housekeeping:
         return found
 
     def _refresh(self, deadline: float) -> Flow[None]:
-        """Ask for the metadata of all topics that matter: of all topics, if a pattern decides."""
+        """Refresh the metadata of the relevant topics; of all topics for a client-side pattern."""
         self._fetcher.outdated = False
         state, cluster = self._state, self._client.cluster
         if state.subscription.pattern is not None:
@@ -112,7 +112,7 @@ class Housekeeping:
         state.arrived.notify()
 
     def _refresh_all(self, deadline: float) -> Flow[None]:
-        """Ask for all topics, and forget those that are not there any more."""
+        """Request the metadata of all topics, and forget deleted topics."""
         cluster = self._client.cluster
         answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
         cluster.update(answer)
@@ -120,7 +120,7 @@ class Housekeeping:
             cluster.forget_topic(topic)
 
     def _report_unknown(self, unknown: set[str]) -> None:
-        """Log topics that do not exist, once. Who has assigned their partitions gets an error after some time."""
+        """Log each missing topic once. After ``timeout``, set an error on its partitions if they were assigned manually."""
         now = self._client.network.now()
         for topic in unknown - self._unknown.keys():
             _LOG.warning("the topic %s does not exist, and clients do not create topics", topic)

@@ -1,8 +1,7 @@
-"""Which batches of a fetch response a consumer gets: never control batches, and no aborted ones if it asks for that.
+"""The visible batches of a fetch response: no control batches and, with ``read_committed``, no aborted batches.
 
-A response to a consumer that reads committed records names the transactions that were aborted, by their first offset.
-A marker in the log ends each of them (KIP-98). Kafka's class is ``org.apache.kafka.clients.consumer.internals.
-CompletedFetch``.
+A response for a ``read_committed`` consumer lists the aborted transactions with their first offsets. A marker in the log
+ends each transaction (KIP-98). Kafka's class is ``org.apache.kafka.clients.consumer.internals.CompletedFetch``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ AnyBatch: TypeAlias = RecordBatch | LegacyBatch
 def visible_batches(
     batches: Iterable[AnyBatch], aborted: Iterable[AbortedTransaction] | None
 ) -> Iterator[tuple[AnyBatch, bool]]:
-    """Yield each batch, and whether a consumer gets its records.
+    """Yield each batch, and whether its records are visible to the consumer.
 
-    ``aborted`` are the transactions of the response that were aborted. It is None or empty if the consumer reads
-    uncommitted records. Raises what reading a control batch raises.
+    ``aborted`` are the aborted transactions listed in the response; None or empty for ``read_uncommitted``. Raises
+    ``RecordError`` for a damaged control batch.
     """
     ahead = deque(sorted(aborted or (), key=lambda each: each.first_offset))
     open_producers: set[int] = set()
