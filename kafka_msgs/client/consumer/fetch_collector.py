@@ -103,7 +103,7 @@ def iter_batches(partition: AssignedPartition, options: ReadOptions) -> Iterator
 
 
 def _reading(partition: AssignedPartition, options: ReadOptions) -> Any:
-    """Return the current ``CompletedFetch`` of a partition, start the next one, or return None if the buffer is empty."""
+    """Return the current ``CompletedFetch`` of a partition, or the next one, or None if the buffer is empty."""
     if partition.decoding is None and partition.buffer:
         partition.decoding = CompletedFetch(partition.take(), options)
     return partition.decoding

@@ -94,7 +94,7 @@ class Fetcher:
         """Whether the metadata may be out of date, for example after an error from a broker."""
 
     def restart_loops(self) -> None:
-        """Start a loop for each broker that leads or replicates an assigned partition and has no loop yet."""
+        """Start a loop for each broker that serves an assigned partition and has no loop yet."""
         nodes = {self._node_of(partition) for partition in self._partitions}
         for found in nodes.difference(self._loops):
             if found is not None:
@@ -331,7 +331,7 @@ class Fetcher:
         return False
 
     def _out_of_range(self, partition: AssignedPartition) -> bool:
-        """Handle an offset outside the log after all buffered records are returned. Return whether to wait for that."""
+        """Handle an out-of-range offset. Return True to wait until all buffered records are returned first."""
         if partition.position != partition.fetch_offset:
             return True
         self._reset(partition, f"the offset {partition.fetch_offset} is out of range", None)

@@ -77,7 +77,7 @@ class Housekeeping:
 
     @property
     def _next_refresh(self) -> float:
-        """The time of the next metadata refresh: earlier if the metadata may be out of date, with a minimum interval."""
+        """The time of the next metadata refresh: earlier for outdated metadata, but after a minimum interval."""
         soon = self._refreshed_at + self._client.config.max_backoff / 4
         return min(soon, self._state.metadata_at) if self._fetcher.outdated else self._state.metadata_at
 
@@ -120,7 +120,7 @@ class Housekeeping:
             cluster.forget_topic(topic)
 
     def _report_unknown(self, unknown: set[str]) -> None:
-        """Log each missing topic once. After ``timeout``, set an error on its partitions if they were assigned manually."""
+        """Log each missing topic once. After ``timeout``, set an error on manually assigned partitions."""
         now = self._client.network.now()
         for topic in unknown - self._unknown.keys():
             _LOG.warning("the topic %s does not exist, and clients do not create topics", topic)

@@ -1,7 +1,7 @@
 """The visible batches of a fetch response: no control batches and, with ``read_committed``, no aborted batches.
 
-A response for a ``read_committed`` consumer lists the aborted transactions with their first offsets. A marker in the log
-ends each transaction (KIP-98). Kafka's class is ``org.apache.kafka.clients.consumer.internals.CompletedFetch``.
+A response for a ``read_committed`` consumer lists the aborted transactions with their first offsets. A marker in the
+log ends each transaction (KIP-98). Kafka's class is ``org.apache.kafka.clients.consumer.internals.CompletedFetch``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def visible_batches(
     """Yield each batch, and whether its records are visible to the consumer.
 
     ``aborted`` are the aborted transactions listed in the response; None or empty for ``read_uncommitted``. Raises
-    ``RecordError`` for a damaged control batch.
+    the same errors as ``RecordBatch.control_records``.
     """
     ahead = deque(sorted(aborted or (), key=lambda each: each.first_offset))
     open_producers: set[int] = set()

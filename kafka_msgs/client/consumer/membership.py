@@ -1,7 +1,7 @@
-"""What both protocols of consumer groups have in common: a place in a group, and its talk with the coordinator.
+"""The common base of both consumer group protocols: group membership, and requests to the coordinator.
 
-A membership runs by itself (``Network.spawn``): it joins, sends heartbeats, and changes the assignment of its consumer.
-``classic`` and ``modern`` are the two protocols. The consumer is their ``AssignmentHost``.
+A membership is a background task (``Network.spawn``) that joins the group, sends heartbeats, and changes the assignment
+of its consumer. ``classic`` and ``modern`` implement the two protocols. The consumer is their ``AssignmentHost``.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ R = TypeVar("R", bound=Response)
 _LOG: Final = logging.getLogger("kafka_msgs.client.group")
 
 PURPOSE: Final = "group"
-"""Group requests have a connection of their own: an answer of JoinGroup may take minutes, and stalls what follows."""
+"""Group requests use a separate connection: a JoinGroup response may take minutes, and delays later responses."""
 
 COORDINATOR_MOVED_ERRORS: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
-"""Error codes after which the coordinator is looked for again."""
+"""Error codes after which the client looks up the coordinator again."""
 
 _EXPECTED_ERRORS: Final = COORDINATOR_MOVED_ERRORS | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS
 }  # fmt: skip
-"""Error codes that are part of normal operation."""
+"""Error codes that occur in normal operation."""
 
 
 class Signal:
-    """Something that happens again and again. Whoever waits takes ``pending``, which is done when it happens next."""
+    """A recurring event. Tasks wait for ``pending``, a future that the next ``notify`` resolves."""
 
     def __init__(self) -> None:
         self.pending: Future[None] = Future()
 
     def notify(self) -> None:
-        """Wake up whoever waits."""
+        """Resolve ``pending`` for all waiting tasks, and replace it."""
         waiting, self.pending = self.pending, Future()
         waiting.resolve(None)
 
 
 @frozen
 class ConsumerGroupMetadata:
-    """Who commits: the generation or member epoch, the member id, and the instance id of a static member."""
+    """Group metadata for commits: the generation or member epoch, member id, and instance id of a static member."""
 
     generation: int = -1
     member_id: str = ""
@@ -66,25 +66,25 @@ class ConsumerGroupMetadata:
 
 
 class PollOverdueError(Exception):
-    """The consumer has not polled for too long: the member leaves the group. It never reaches a user."""
+    """The poll interval has expired, so the member leaves the group. Never raised to the user."""
 
 
 class AssignmentHost(Protocol):
-    """What a membership needs of its consumer."""
+    """The consumer interface that a membership requires."""
 
     client: ClientCore
     config: ConsumerConfig
     partitions: AssignedPartitions
     changed: Signal
-    """Given when the subscription, the metadata or the assignment changed."""
+    """Notified when the subscription, the metadata or the assignment change."""
     arrived: Signal
-    """Given when there is something for a poll."""
+    """Notified when a poll has records to return or an error to raise."""
     polled: Signal
-    """Given at every poll."""
+    """Notified at every poll."""
 
     @property
     def topics(self) -> frozenset[str]:
-        """The topics that the consumer subscribes to, as far as they are known."""
+        """The subscribed topics; for a client-side pattern, the known topics that match it."""
         ...
 
     @property
@@ -94,36 +94,36 @@ class AssignmentHost(Protocol):
 
     @property
     def poll_by(self) -> float | None:
-        """The moment at which the consumer must have polled again to stay in the group."""
+        """The deadline for the next poll if the consumer is to stay in the group, or None."""
         ...
 
     def assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Begin to read partitions, and call the function of the user. It waits for a poll, as the next two do."""
+        """Start reading partitions, and call the user's callback during a poll."""
         ...
 
     def revoke(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Call the function of the user, then stop reading partitions. They may still be committed."""
+        """Call the user's callback during a poll, then stop reading partitions. The callback may still commit them."""
         ...
 
     def lose_partitions(self, partitions: Collection[TopicPartition]) -> Flow[None]:
-        """Stop reading partitions that others may have already."""
+        """Stop reading partitions that other members may already own, and call the user's callback during a poll."""
         ...
 
     def drop_all(self) -> frozenset[TopicPartition]:
-        """Stop reading all partitions at once, and return them: ``lose_partitions`` follows."""
+        """Stop reading all partitions immediately and return them, for a later call of ``lose_partitions``."""
         ...
 
     def notice_topics(self) -> None:
-        """Take over what metadata says about the topics of the partitions."""
+        """Update the assigned partitions from the current topic metadata."""
         ...
 
     def watch(self, topics: frozenset[str]) -> None:
-        """Keep the metadata of topics up to date that other members subscribe to."""
+        """Keep the metadata of other members' topics up to date."""
         ...
 
 
 class Membership(ABC):
-    """A place in a consumer group."""
+    """The membership of one consumer in a group."""
 
     def __init__(self, host: AssignmentHost, group_id: str) -> None:
         self.host = host
@@ -137,35 +137,35 @@ class Membership(ABC):
         self._retries = RetryLog(_LOG, host.client.network.now)
         self._next_beat = 0.0
         self.lease_ends = inf
-        """When the session may have ended at the coordinator if no heartbeat is answered, by the network's uptime.
+        """The network uptime at which the session may expire at the coordinator unless it responds to a heartbeat.
 
-        Others may own the partitions then, so no record is returned.
+        After that time, other members may own the partitions, so the consumer returns no records.
         """
 
     @property
     def identity(self) -> ConsumerGroupMetadata:
-        """Who commits."""
+        """The group metadata for commits."""
         return ConsumerGroupMetadata(self.generation, self.member_id, self.config.group_instance_id)
 
     @property
     @abstractmethod
     def is_member(self) -> bool:
-        """Whether the coordinator has taken the member into the group."""
+        """Whether the coordinator has accepted the member into the group."""
 
     @abstractmethod
     def leave(self, deadline: float) -> Flow[None]:
-        """Tell the coordinator that the member leaves. A member that is not in the group tells nothing."""
+        """Send the request to leave the group. Return without a request if the consumer is not a member."""
 
     @abstractmethod
     def _run_member(self) -> Flow[None]:
-        """Join where needed, and stay; return to begin again."""
+        """Join the group if needed, and maintain the membership. Return to start again."""
 
     @abstractmethod
     def _recover(self, error: BrokerError) -> Flow[None]:
-        """Prepare for another trial after an error code. Raises the error where no trial can help."""
+        """Prepare a retry after an error code. Raises permanent errors."""
 
     def run(self) -> Flow[None]:
-        """Be a member until this is closed. Raises what no further trial can mend."""
+        """Run the membership until it is closed. Raises permanent errors."""
         while True:
             try:
                 yield from self._run_member()
@@ -189,7 +189,7 @@ class Membership(ABC):
         self.client.forget_coordinator(self.group_id, CoordinatorKind.GROUP)
 
     def _pause(self) -> Flow[None]:
-        """Wait before the next trial, longer each time up to a limit."""
+        """Wait before the next attempt, with exponential backoff up to ``max_backoff``."""
         settings = self.client.config
         pause = min(settings.max_backoff, settings.backoff * 2 ** min(self._failures, 20))
         self._failures += 1
@@ -201,7 +201,7 @@ class Membership(ABC):
         return (yield from self.client.link(broker_id, purpose=PURPOSE, deadline=deadline))
 
     def _ask(self, request: Request[R], wait: float | None = None) -> Flow[R]:
-        """Send a request to the coordinator, and wait for the answer: the request time-out, and ``wait`` more (s)."""
+        """Send a request to the coordinator and return the response. ``wait`` (s) extends the request timeout."""
         connection = yield from self._link(self.client.deadline(None))
         limit = self.client.directory.request_deadline() + (wait or 0.0)
         return (yield from connection.call(request, deadline=None, limit=limit))
@@ -212,11 +212,11 @@ class Membership(ABC):
             yield Wait((self.host.polled.pending,), None)
 
     def _until(self, moment: float | None) -> float | None:
-        """Return a moment, or the one at which the consumer must have polled, if that is earlier."""
+        """Return the earlier of a time and the deadline for the next poll, or None without either."""
         limits = [each for each in (moment, self.host.poll_by) if each is not None]
         return min(limits, default=None)
 
     def _poll_overdue(self) -> bool:
-        """Whether the consumer has not polled for too long to stay in the group."""
+        """Whether the deadline for the next poll has passed."""
         limit = self.host.poll_by
         return limit is not None and self.network.now() >= limit

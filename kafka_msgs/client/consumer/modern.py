@@ -1,8 +1,8 @@
-"""The group protocol of KIP-848: the coordinator divides the partitions, and everything is said in heartbeats.
+"""The group protocol of KIP-848: the coordinator assigns the partitions, and heartbeats carry all communication.
 
-A heartbeat names what changed at the member, and what the member owns. Its answer may name a new target. The member
-gives up what is not in the target, takes what is, and says so in the next heartbeat. Kafka's classes are
-``ConsumerMembershipManager`` and ``ConsumerHeartbeatRequestManager``.
+A heartbeat contains the changes at the member and, if they changed, its owned partitions. The response may contain a
+new target assignment. The member revokes partitions outside the target, adds the missing partitions, and reports both
+in the next heartbeat. Kafka's classes are ``ConsumerMembershipManager`` and ``ConsumerHeartbeatRequestManager``.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _LEAVE_EPOCH: Final = -1
 _STATIC_LEAVE_EPOCH: Final = -2
 _UNKNOWN_INTERVAL: Final = 5.0
 _LEASE: Final = 3
-"""For how many heartbeat intervals a member counts on its partitions. The client does not know its session timeout."""
+"""The number of heartbeat intervals for which a member relies on its partitions: the session timeout is unknown."""
 
 
 def make_member_id(random: Random) -> str:
-    """Return a member id as Kafka's consumer makes it (KIP-1082): a random UUID in base 64, without padding."""
+    """Return a member id in the format of Kafka's consumer (KIP-1082): a random UUID in base64, without padding."""
     identity = UUID(int=random.getrandbits(128), version=4)
     return urlsafe_b64encode(identity.bytes).decode().rstrip("=")
 
 
 class ModernMembership(Membership):
-    """A member of a group with the protocol of KIP-848."""
+    """A member of a KIP-848 consumer group."""
 
     def __init__(self, host: AssignmentHost, group_id: str, random: Random) -> None:
         super().__init__(host, group_id)
@@ -51,17 +51,17 @@ class ModernMembership(Membership):
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: frozenset[tuple[UUID, int]] | None = None
         self._acknowledged = True
-        """Whether a heartbeat has named the owned partitions since the last new target: the coordinator waits for it,
-        even if the member gave them up before.
+        """Whether a heartbeat has reported the owned partitions since the last new target. The coordinator waits for
+        this report even if the member gave up the partitions earlier.
         """
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator has taken the member into the group."""
+        """Whether the coordinator has accepted the member into the group."""
         return self.generation > _JOIN_EPOCH
 
     def leave(self, deadline: float) -> Flow[None]:
-        """Send the heartbeat that ends the membership; that of a static member says that it may come back."""
+        """Send the heartbeat that ends the membership. A static member reports that it may return."""
         if self.generation <= _JOIN_EPOCH:
             return
         instance = self.config.group_instance_id
@@ -79,7 +79,7 @@ class ModernMembership(Membership):
         yield from self._until_topics()
         if self._poll_overdue():
             lost = self.host.drop_all()
-            with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session ends by itself
+            with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session expires
                 yield from self.leave(self.client.deadline(None))
             self._start_over()
             yield from self.host.lose_partitions(lost)
@@ -98,7 +98,7 @@ class ModernMembership(Membership):
         yield from self.host.lose_partitions(self.host.partitions.names)
 
     def _forget(self) -> None:
-        """After a failure the coordinator may not have heard the last heartbeat: say everything again."""
+        """Send all fields again after a failure, because the coordinator may have missed the last heartbeat."""
         super()._forget()
         self._send_all_fields()
 
@@ -115,7 +115,7 @@ class ModernMembership(Membership):
             yield Wait((self.host.changed.pending,), None)
 
     def _until_next_heartbeat(self) -> Flow[None]:
-        """Wait until the next heartbeat is due: at once if there is something to say."""
+        """Wait until the next heartbeat is due. Return immediately if there are changes to report."""
         while True:
             now = self.network.now()
             if now >= self._next_beat or self._poll_overdue() or self._has_changes():
@@ -126,13 +126,13 @@ class ModernMembership(Membership):
         return not self._acknowledged or self._owned() != self._sent_owned or self.host.topics != self._sent_topics
 
     def _owned(self) -> frozenset[tuple[UUID, int]]:
-        """Return the partitions that the member owns, by topic id: a topic that is made again is another one."""
+        """Return the owned partitions by topic id, since a recreated topic has a new id."""
         cluster = self.client.cluster
         found = ((each.topic_id or cluster.topic_id(each.name.topic), each.name) for each in self.host.partitions)
         return frozenset((topic_id, name.partition) for topic_id, name in found if topic_id is not None)
 
     def _heartbeat(self) -> Flow[None]:
-        """Send a heartbeat, and take in the answer."""
+        """Send a heartbeat, and process the response."""
         request, topics, owned = self._request(), self.host.topics, self._owned()
         sent = self.network.uptime()
         answer = yield from self._ask(request)
@@ -173,7 +173,7 @@ class ModernMembership(Membership):
             self._target = target
 
     def _reconcile(self) -> Flow[None]:
-        """Give up and take partitions until the member owns its target, as far as the topics are known."""
+        """Revoke and add partitions until the member owns all target partitions with known topics."""
         while self._target is not None:
             target = yield from self._target_names(self._target)
             owned = self.host.partitions.names
@@ -186,9 +186,10 @@ class ModernMembership(Membership):
                 return
 
     def _target_names(self, target: frozenset[tuple[UUID, int]]) -> Flow[frozenset[TopicPartition]]:
-        """Return the target with the names of its topics, without topics that no broker knows yet.
+        """Return the target with topic names, excluding topics that are not in the metadata yet.
 
-        A topic that the member reads keeps its name while metadata does not contain it: the coordinator takes it away.
+        A topic that the member reads keeps its name even if the metadata no longer contains it; the coordinator revokes
+        its partitions.
         """
         cluster = self.client.cluster
         self.host.notice_topics()
@@ -203,7 +204,7 @@ class ModernMembership(Membership):
         return frozenset(TopicPartition(name, number) for name, number in named if name is not None)
 
     def _meanwhile(self, flow: Flow[None]) -> Flow[None]:
-        """Run a piece of logic, and send heartbeats as long as it lasts."""
+        """Run a flow, and send heartbeats until it ends."""
         task, failure = self.network.spawn(flow), None
         try:
             while not task.done:

@@ -1,7 +1,7 @@
-"""Offsets that brokers keep or look up: commits of a group, and positions by time.
+"""Offset requests: group commits, and lookups of offsets by timestamp.
 
-Each function is a piece of logic over a ``ClientCore``. Errors of single partitions are raised as ``BrokerError`` with
-the partition as its subject.
+Each function is a flow over a ``ClientCore``. For a partition error it raises ``BrokerError`` with the partition as the
+subject.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "commit_offsets", "fetch_committed_offsets", "list_offsets"]
 
 _MANY_SINCE: Final = 8
-"""The version of OffsetFetch from which it asks about many groups (KIP-709)."""
+"""The first OffsetFetch version that supports multiple groups (KIP-709)."""
 _STABLE_SINCE: Final = 7
-"""The version of OffsetFetch from which a broker can wait for open transactions (KIP-447)."""
+"""The first OffsetFetch version that can require stable offsets, without open transactions (KIP-447)."""
 _PASSING_ERRORS: Final = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.UNKNOWN_TOPIC_ID})
-"""Error codes after which a client asks again: a transaction may end, and a topic may have another id by now."""
+"""Error codes after which the client retries: a transaction may end, or a topic may have a new id."""
 _CONSUMER: Final = -1
 _NO_OFFSET: Final = -1
 
 
 @frozen
 class OffsetAndMetadata:
-    """A committed position: the offset of the next record to read, the leader epoch before it, and a text.
+    """A committed position: the offset of the next record to read, the leader epoch before it, and a metadata string.
 
-    ``leader_epoch`` is -1 if it is not known. In Kafka it is ``OffsetAndMetadata``.
+    ``leader_epoch`` is -1 if unknown. Kafka's class has the same name.
     """
 
     offset: int
@@ -65,7 +65,7 @@ class OffsetAndMetadata:
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An offset that was looked up: -1 if there is none; the timestamp of its record in ms, and its leader epoch."""
+    """The result of an offset lookup: offset (-1 if not found), record timestamp in ms, and leader epoch."""
 
     offset: int
     timestamp: int
@@ -81,10 +81,10 @@ def commit_offsets(
     topic_ids: Mapping[TopicPartition, UUID | None] | None = None,
     deadline: float,
 ) -> Flow[None]:
-    """Commit positions. Raises ``BrokerError``, for example if the member is not in the group any more.
+    """Commit positions. Raises ``BrokerError``, for example if the member is no longer in the group.
 
-    ``topic_ids`` are the topics that the positions belong to. The broker refuses positions of a topic that was deleted,
-    even if another topic has its name now (OffsetCommit v10).
+    ``topic_ids`` are the ids of the topics that the positions belong to. The broker rejects positions of a deleted
+    topic, even if a new topic has the same name (OffsetCommit v10).
     """
     if not offsets:
         return
@@ -132,10 +132,10 @@ def fetch_committed_offsets(
     stable: bool,
     deadline: float,
 ) -> Flow[dict[TopicPartition, OffsetAndMetadata]]:
-    """Return the committed positions of partitions. Those without one are left out.
+    """Return the committed positions of partitions. Partitions without a committed position are omitted.
 
-    With ``stable``, positions that an open transaction may change are waited for (KIP-447). Positions of an earlier
-    topic of the same name are left out (OffsetFetch v10 and later).
+    With ``stable``, wait for open transactions that may change the positions (KIP-447). Positions of a deleted topic
+    with the same name are omitted (OffsetFetch v10 and later).
     """
     while True:
         ids = {name: client.cluster.topic_id(name.topic) for name in partitions}
@@ -171,10 +171,10 @@ def _ask_committed(
     stable: bool,
     deadline: float,
 ) -> Flow[OffsetFetchResponse | OffsetFetchResponseGroup]:
-    """Send OffsetFetch to the coordinator of the group; return the part of the answer that is about the group.
+    """Send OffsetFetch to the group coordinator, and return the response for the group.
 
-    An older broker is asked in the older form, about one group. One that does not know stable offsets is not asked for
-    them, as in Kafka's consumer.
+    Older brokers receive the single-group form of the request. As in Kafka's consumer, brokers without support for
+    stable offsets receive the request without ``require_stable``.
     """
     connection = yield from client.coordinator_link(group_id, CoordinatorKind.GROUP, deadline=deadline)
     version = connection.highest_version(OffsetFetchRequest)
@@ -208,9 +208,9 @@ def _ask_committed(
 def list_offsets(
     client: ClientCore, times: Mapping[TopicPartition, int], *, committed: bool, deadline: float
 ) -> Flow[dict[TopicPartition, OffsetAndTimestamp]]:
-    """Return the first offsets whose records are not older than a time: ms, or a ``OffsetResetStrategy``.
+    """Return the first offset at or after a timestamp for each partition: ms, or an ``OffsetResetStrategy``.
 
-    With ``committed`` the end of a partition is its last stable offset (read_committed).
+    With ``committed``, the end of a partition is its last stable offset (``read_committed``).
     """
     topics = tuple(
         ListOffsetsTopic(
@@ -234,7 +234,7 @@ def list_offsets(
 
 
 def _require_all(requested: Collection[TopicPartition], answered: Collection[TopicPartition], api: str) -> None:
-    """Raise ``BrokerError`` for a partition that a response does not mention."""
+    """Raise ``BrokerError`` for a requested partition that is missing from the response."""
     for name in requested:
         if name not in answered:
             raise missing_error(api, name)
@@ -250,7 +250,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicParti
 def _topic_name(
     topic: OffsetCommitResponseTopic | OffsetFetchResponseTopic | OffsetFetchResponseTopics, names: Mapping[UUID, str]
 ) -> str:
-    """Return the name of a topic of a response. Newer versions contain the topic id instead."""
+    """Return the name of a topic in a response. Newer versions contain the topic id instead."""
     return topic.name if topic.name or isinstance(topic, OffsetFetchResponseTopic) else names.get(topic.topic_id, "")
 
 
@@ -262,7 +262,7 @@ def _by_topic_id(ids: Mapping[TopicPartition, UUID | None]) -> dict[tuple[str, U
 
 
 def _pause(client: ClientCore, deadline: float, error: int, partitions: Collection[TopicPartition]) -> Flow[None]:
-    """Wait a little for an error to pass. Raises ``BrokerError`` if there is no time for that."""
+    """Wait for ``backoff`` before a retry. Raises ``BrokerError`` if the deadline is earlier."""
     moment = client.network.now() + client.config.backoff
     if moment >= deadline:
         raise broker_error(error, api="OffsetFetch", subject=sorted(partitions))

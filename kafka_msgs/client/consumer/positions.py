@@ -1,4 +1,4 @@
-"""Where a consumer is in each partition: commits, what was committed, and where to begin."""
+"""The positions of a consumer: commits, committed offsets, and initial positions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Positions:
         self._retries = RetryLog(_LOG, state.client.network.now)
 
     def current(self, names: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, int | OffsetAndMetadata]:
-        """Return the positions that are known, of some partitions or of all."""
+        """Return the known positions of the given partitions, or of all partitions."""
         partitions = self._state.partitions
         found = (partitions.get(name) for name in (partitions.names if names is None else names))
         return {
@@ -52,7 +52,7 @@ class Positions:
     def handled(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int | OffsetAndMetadata]:
-        """Return the positions before which the user is done with every record."""
+        """Return the positions up to which the user has handled all records."""
         found = (
             self._state.partitions.get(name)
             for name in (self._state.partitions.names if partitions is None else partitions)
@@ -60,7 +60,7 @@ class Positions:
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
-        """Commit offsets, by default the positions of all partitions. A consumer that lost its place cannot."""
+        """Commit offsets, by default the positions of all partitions. Raises ``BrokerError`` for a former group member."""
         self.member()
         self._state.notice_topics()
         wanted = self.current() if offsets is None else offsets
@@ -74,7 +74,7 @@ class Positions:
         )
 
     def member(self) -> ConsumerGroupMetadata:
-        """Return who commits. Raises ``BrokerError`` if the consumer lost its place: others may have its partitions."""
+        """Return the group metadata for commits. Raises ``BrokerError`` if the consumer is not a group member now."""
         self._check_commit()
         membership = self._state.membership
         if membership is not None and not membership.is_member:
@@ -82,13 +82,13 @@ class Positions:
         return self._state.identity
 
     def commit_nowait(self, offsets: Offsets | None) -> Task[None]:
-        """Begin to commit, and go on."""
+        """Start a commit, and return its task without waiting."""
         self._check_commit()
         wanted = self.current() if offsets is None else dict(offsets)
         return self._client.network.spawn(self.commit(wanted, self._client.deadline(None)))
 
     def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
-        """Commit positions if that is wanted. After a failure the records are read again by whoever has them next."""
+        """Commit positions if automatic commits are enabled. After a failure, the next owner reads the records again."""
         if self.commits:
             try:
                 yield from self.commit(self.handled(partitions), self._client.deadline(None))
@@ -98,14 +98,14 @@ class Positions:
 
     @property
     def commits(self) -> bool:
-        """Whether positions are committed without being asked for."""
+        """Whether automatic commits are enabled and the consumer has partitions."""
         in_kafka = self._config.group_id is not None and self._config.offsets_storage == "kafka"
         return self._config.auto_commit and in_kafka and len(self._state.partitions) > 0
 
     def committed(
         self, partitions: Collection[TopicPartition], deadline: float
     ) -> Flow[dict[TopicPartition, OffsetAndMetadata]]:
-        """Return what the group has committed. Partitions without a commit are left out."""
+        """Return the committed offsets of the group. Partitions without a commit are omitted."""
         self._check_commit()
         stable = self._config.isolation_level == "read_committed"
         return (
@@ -116,7 +116,7 @@ class Positions:
         )  # fmt: skip
 
     def position(self, name: TopicPartition, deadline: float) -> Flow[int]:
-        """Return the offset of the next record; look it up if it is not known."""
+        """Return the offset of the next record. Looks up an unknown position."""
         partition = self._state.partitions[TopicPartition(*name)]
         if partition.position is None:
             yield from self.reset_or_restore([partition], deadline)
@@ -127,7 +127,7 @@ class Positions:
         return partition.position
 
     def reset_or_restore(self, partitions: Collection[AssignedPartition], deadline: float) -> Flow[None]:
-        """Find where to begin: what was committed, or what the reset policy says, or what a seek asks for."""
+        """Set missing positions: from a requested reset, the committed offset, or the reset policy."""
         self._state.notice_topics()
         fresh = [each.name for each in partitions if each.reset_strategy is None]
         versions = {each.name: each.version for each in partitions}
@@ -154,7 +154,7 @@ class Positions:
     def _look_up(
         self, times: dict[TopicPartition, int], versions: dict[TopicPartition, int], deadline: float
     ) -> Flow[None]:
-        """Set positions by time. Where no record is as late as that, the position is the end."""
+        """Set positions by timestamp. If no record is at or after the timestamp, the position is the end."""
         committed = self._config.isolation_level == "read_committed"
         while times:
             found = yield from list_offsets(self._client, times, committed=committed, deadline=deadline)
@@ -173,7 +173,7 @@ class Positions:
     def look_up(
         self, times: Mapping[TopicPartition, int], deadline: float
     ) -> Flow[dict[TopicPartition, OffsetAndTimestamp]]:
-        """Return the first offsets whose records are not older than a time: ms, or a ``OffsetResetStrategy``."""
+        """Return the first offset at or after a timestamp for each partition: ms, or an ``OffsetResetStrategy``."""
         committed = self._config.isolation_level == "read_committed"
         return list_offsets(self._client, times, committed=committed, deadline=deadline)
 
@@ -186,7 +186,7 @@ class Positions:
         return dict(cluster.partitions(topic))
 
     def topics(self, deadline: float) -> Flow[frozenset[str]]:
-        """Return the names of all topics, without internal ones."""
+        """Return the names of all topics, excluding internal topics."""
         answer = yield from self._client.call(MetadataRequest(topics=None), deadline=deadline)
         return frozenset(each.name for each in answer.topics if each.name is not None and not each.is_internal)
 
