@@ -1,8 +1,8 @@
 """The group protocol of KIP-848: the coordinator assigns the partitions, and heartbeats carry all communication.
 
-A heartbeat contains the changes at the member and, if they changed, its owned partitions. The response may contain a
-new target assignment. The member revokes partitions outside the target, adds the missing partitions, and reports both
-in the next heartbeat. Kafka's classes are ``ConsumerMembershipManager`` and ``ConsumerHeartbeatRequestManager``.
+A heartbeat reports the changes at the member, and the partitions that it owns. The response may contain a new target
+assignment. The member revokes partitions outside the target, adds the missing partitions, and reports both in the next
+heartbeat. Kafka's classes are ``ConsumerMembershipManager`` and ``ConsumerHeartbeatRequestManager``.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Positions:
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
-        """Commit offsets, by default the positions of all partitions. Raises ``BrokerError`` for a former group member."""
+        """Commit offsets, by default all positions. Raises ``BrokerError`` if the consumer is no longer a group member."""
         self.member()
         self._state.notice_topics()
         wanted = self.current() if offsets is None else offsets
@@ -88,7 +88,7 @@ class Positions:
         return self._client.network.spawn(self.commit(wanted, self._client.deadline(None)))
 
     def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
-        """Commit positions if automatic commits are enabled. After a failure, the next owner reads the records again."""
+        """Commit positions if automatic commits are enabled. After a failure, the next owner rereads the records."""
         if self.commits:
             try:
                 yield from self.commit(self.handled(partitions), self._client.deadline(None))

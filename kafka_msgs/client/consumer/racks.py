@@ -1,7 +1,7 @@
-"""Racks of members and of replicas: a member reads cheaper from a replica in its own rack (KIP-881).
+"""Racks of members and replicas: reading from a replica in the member's own rack is cheaper (KIP-881).
 
 Kafka's class is ``AbstractPartitionAssignor``. ``range_assignor`` and ``sticky_assignor`` prefer partitions with a
-replica in the rack of a member, where that does not make the shares less even.
+replica in the member's rack, as long as the assignment stays equally balanced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_msgs.client.consumer.consumer_protocol import AssignorMember
 __all__ = ["NO_RACKS", "RackAffinity", "Racks", "rack_affinity"]
 
 Racks: TypeAlias = Mapping[TopicPartition, frozenset[str]]
-"""The racks that have a replica of a partition. A partition that is missing has none."""
+"""The racks of the replicas of each partition. Partitions without racks may be missing."""
 
 NO_RACKS: Final[Racks] = {}
 _NOWHERE: Final[frozenset[str]] = frozenset()
@@ -25,7 +25,7 @@ _NOWHERE: Final[frozenset[str]] = frozenset()
 
 @frozen
 class RackAffinity:
-    """The racks of members by member id, and of partitions. It is empty, and false, where racks do not matter."""
+    """The racks of members by member id, and the racks of partitions. Empty and false if racks are irrelevant."""
 
     members: Mapping[str, str]
     partitions: Racks
@@ -34,7 +34,7 @@ class RackAffinity:
         return bool(self.members)
 
     def rack(self, member_id: str) -> str | None:
-        """Return the rack of a member, or None if it has none that matters."""
+        """Return the relevant rack of a member, or None."""
         return self.members.get(member_id)
 
     def racks(self, partition: TopicPartition) -> frozenset[str]:
@@ -42,7 +42,7 @@ class RackAffinity:
         return self.partitions.get(partition, _NOWHERE)
 
     def is_remote(self, member_id: str, partition: TopicPartition) -> bool:
-        """Whether a member has a rack, and the partition has no replica there."""
+        """Whether a member has a rack without a replica of the partition."""
         rack = self.members.get(member_id)
         return rack is not None and rack not in self.racks(partition)
 
@@ -50,9 +50,9 @@ class RackAffinity:
 def rack_affinity(
     members: Iterable[AssignorMember], partitions: Collection[TopicPartition], racks: Racks
 ) -> RackAffinity:
-    """Return the racks of members and partitions, if they matter.
+    """Return the racks of members and partitions if they are relevant.
 
-    They do not matter if no member is in a rack with replicas, nor if every partition has replicas in the same racks.
+    Racks are irrelevant if no member is in a rack with replicas, or if all partitions have replicas in the same racks.
     """
     of_members = {member.member_id: member.rack for member in members if member.rack}
     found = [racks.get(partition, _NOWHERE) for partition in partitions] if of_members else []

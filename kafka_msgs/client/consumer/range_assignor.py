@@ -1,8 +1,8 @@
-"""The range assignor: each member gets a run of neighbouring partitions of each topic.
+"""The range assignor: each member gets a range of consecutive partitions of each topic.
 
-Kafka's class is ``RangeAssignor``. Where members have racks, partitions with a replica in the rack of a member are
-given out first (KIP-881). Topics with the same members and equally many partitions are kept together then: a member
-gets the same numbers of each of them, so that it can join their records.
+Kafka's class is ``RangeAssignor``. If members have racks, it first assigns partitions with a replica in the rack of a
+member (KIP-881). It then co-partitions topics with the same members and the same number of partitions: a member gets
+the same partition numbers of each topic, so that it can join their records.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["assign_range", "subscribers_by_topic"]
 
 
 def assign_range(counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS) -> Assigned:
-    """Give each member a run of neighbouring partitions of each topic that it subscribes to.
+    """Assign each member a range of consecutive partitions of each subscribed topic.
 
-    ``counts`` has the number of partitions of each topic that exists. Where a topic cannot be divided evenly, the
-    members that come first get one partition more.
+    ``counts`` contains the number of partitions of each existing topic. If a topic cannot be divided evenly, the first
+    members get one additional partition each.
     """
     assigned: Assigned = {member.member_id: [] for member in members}
     ordered = sorted(members, key=lambda member: member.rank)
@@ -41,7 +41,7 @@ def assign_range(counts: Mapping[str, int], members: Sequence[AssignorMember], r
 def subscribers_by_topic(
     counts: Mapping[str, int], members: Sequence[AssignorMember]
 ) -> dict[str, list[AssignorMember]]:
-    """Return the members that subscribe to each topic that exists."""
+    """Return the subscribers of each existing topic. Topics without subscribers are omitted."""
     takers: dict[str, list[AssignorMember]] = {}
     for member in members:
         for topic in member.topics:
@@ -51,7 +51,7 @@ def subscribers_by_topic(
 
 
 class _Topic:
-    """One topic, its members in order, and what is left of it."""
+    """One topic, its subscribers in order, and its unassigned partitions."""
 
     def __init__(self, name: str, count: int, takers: list[AssignorMember], racks: Racks, assigned: Assigned) -> None:
         self.name = name
@@ -65,18 +65,18 @@ class _Topic:
         self._given = dict.fromkeys((each.member_id for each in takers), 0)
 
     def room(self, member: AssignorMember) -> int:
-        """Return how many partitions a member may still get."""
+        """Return the number of partitions that a member may still get."""
         return self._share + (self._extra > 0) - self._given[member.member_id]
 
     def give(self, member: AssignorMember, number: int) -> None:
-        """Give a partition to a member that has room."""
+        """Assign a partition to a member below its share."""
         self.left[number] = False
         self._assigned[member.member_id].append(TopicPartition(self.name, number))
         self._given[member.member_id] += 1
         self._extra -= self._given[member.member_id] > self._share
 
     def deal_near(self) -> None:
-        """Give each member in turn what has a replica in its rack. A member without a rack takes anything."""
+        """Assign each member partitions with a replica in its rack. Members without a rack may get any partition."""
         queues: dict[str | None, deque[int]] = {None: deque(range(len(self.left)))}
         for number, racks in enumerate(self.racks):
             for rack in racks:
@@ -85,7 +85,7 @@ class _Topic:
             self._fill(member, queues.get(member.rack or None, deque()))
 
     def deal_rest(self) -> None:
-        """Give each member in turn what is left, up to its share."""
+        """Assign the remaining partitions to the members in order, up to their shares."""
         queue = deque(number for number, is_left in enumerate(self.left) if is_left)
         for member in self.takers:
             self._fill(member, queue)
@@ -98,7 +98,7 @@ class _Topic:
 
 
 def _alike(topics: Iterable[_Topic]) -> Collection[list[_Topic]]:
-    """Return the topics in groups: those with the same members and equally many partitions together."""
+    """Group the topics by subscribers and number of partitions."""
     groups: dict[object, list[_Topic]] = {}
     for topic in topics:
         members = tuple(each.member_id for each in topic.takers)
@@ -107,7 +107,7 @@ def _alike(topics: Iterable[_Topic]) -> Collection[list[_Topic]]:
 
 
 def _deal_together(topics: Sequence[_Topic]) -> None:
-    """Give each number of all topics to the first member that is near all of them and has room."""
+    """Assign each partition number of all topics to the first member below its share with local replicas of all."""
     first = topics[0]
     queues: dict[str | None, deque[tuple[int, AssignorMember]]] = {}
     for place, member in enumerate(first.takers):

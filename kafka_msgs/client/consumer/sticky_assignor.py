@@ -1,11 +1,11 @@
-"""The sticky assignors: balanced, and with as few moves as possible.
+"""The sticky assignors: balanced assignments with as few partition moves as possible.
 
-Each member keeps what it owned, as far as the balance allows. With the cooperative one a partition that moves is given
-to nobody in this rebalance: its owner gives it up first, and the next rebalance gives it to its new owner (KIP-429).
-Where members have racks, a partition goes to a member in a rack with a replica if the balance allows it (KIP-881), and
-a member does not keep a partition that has no replica in its rack. Kafka's classes are ``AbstractStickyAssignor``,
-``StickyAssignor`` and ``CooperativeStickyAssignor``. Where all members subscribe to the same topics the result is
-theirs; where they do not, it has the same properties.
+Each member keeps its owned partitions as far as the balance allows. The cooperative assignor leaves a moving partition
+unassigned during the current rebalance: its owner first gives it up, and the next rebalance assigns it to the new owner
+(KIP-429). If members have racks, a partition goes to a member in a rack with a replica if the balance allows it
+(KIP-881), and members do not keep partitions without a replica in their rack. Kafka's classes are
+``AbstractStickyAssignor``, ``StickyAssignor`` and ``CooperativeStickyAssignor``. If all members subscribe to the same
+topics, the result is identical to Kafka's; otherwise it has the same properties.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kafka_msgs.client.consumer.racks import NO_RACKS, RackAffinity, Racks, rack
 __all__ = ["assign_cooperatively", "assign_sticky", "drop_transfers"]
 
 _AFTER: Final = "\0"
-"""What makes a member id the next text in order: the turn is with the member after it."""
+"""A suffix that turns a member id into the next string in sort order: the next turn starts after that member."""
 
 
 def assign_cooperatively(
     counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS
 ) -> Assigned:
-    """Return the sticky assignment without the partitions that would change their owner."""
+    """Return the sticky assignment without partitions that would change owners."""
     return drop_transfers(assign_sticky(counts, members, racks), members)
 
 
 def assign_sticky(counts: Mapping[str, int], members: Sequence[AssignorMember], racks: Racks = NO_RACKS) -> Assigned:
     """Return a balanced assignment in which members keep as many of their partitions as the balance allows.
 
-    ``counts`` has the number of partitions of each topic that exists.
+    ``counts`` contains the number of partitions of each existing topic.
     """
     topics = frozenset[str]().union(*(member.topics for member in members))
     partitions = list(_all_partitions(counts, topics))
@@ -51,7 +51,7 @@ def assign_sticky(counts: Mapping[str, int], members: Sequence[AssignorMember], 
 
 
 def drop_transfers(assigned: Assigned, members: Sequence[AssignorMember]) -> Assigned:
-    """Take away each partition from its new owner while another member still owns it."""
+    """Remove each partition from its new owner while another member still owns it."""
     owners: dict[TopicPartition, set[str]] = {}
     for member in members:
         for partition in member.owned:
@@ -63,10 +63,10 @@ def drop_transfers(assigned: Assigned, members: Sequence[AssignorMember]) -> Ass
 
 
 def _valid_claims(counts: Mapping[str, int], members: Sequence[AssignorMember]) -> Assigned:
-    """Return what each member owned, as far as it can be believed.
+    """Return the valid ownership claims of each member.
 
-    A topic must exist, and the member must still subscribe to it. Of several members that claim a partition the one
-    with the highest generation is believed, and if there are two of that, nobody.
+    The partition must exist, and the member must still subscribe to its topic. If several members claim a partition,
+    the claim with the highest generation is valid; if two members share that generation, no claim is valid.
     """
     best: dict[TopicPartition, tuple[int, str | None]] = {}
     for member in members:
@@ -90,10 +90,11 @@ def _all_partitions(counts: Mapping[str, int], topics: frozenset[str]) -> Iterat
 
 
 def _assign_equals(partitions: Sequence[TopicPartition], owned: Assigned, near: RackAffinity) -> Assigned:
-    """Divide among members that all subscribe to the same topics.
+    """Divide partitions among members with identical subscriptions.
 
-    Each member gets the lower quota, and as many members as needed get one more. The members keep their partitions up
-    to their quota; the rest is dealt in order to those that have room, those below the lower quota first.
+    Each member gets the lower quota, and as many members as needed get one more partition. Members keep their
+    partitions up to their quota. The remaining partitions go in order to members with free quota, starting with members
+    below the lower quota.
     """
     low, richer = divmod(len(partitions), len(owned) or 1)
     high = low + (richer > 0)
@@ -113,7 +114,7 @@ def _assign_equals(partitions: Sequence[TopicPartition], owned: Assigned, near: 
 
 
 class _Dealer:
-    """Deals partitions to members below the lower quota; then one more each to some members that have it."""
+    """A dealer that fills members up to the lower quota, then deals one more partition to some of them."""
 
     def __init__(self, assigned: Assigned, low: int, richer: int) -> None:
         self._assigned = assigned
@@ -135,7 +136,7 @@ class _Dealer:
                 self._richer -= 1
 
     def deal_near(self, partitions: Iterable[TopicPartition], near: RackAffinity) -> list[TopicPartition]:
-        """Deal partitions to members in their racks, in turn; return what no such member has room for.
+        """Deal partitions in turn to members in their racks. Return the partitions that no such member can take.
 
         Partitions with few members in their racks come first.
         """
@@ -157,7 +158,7 @@ class _Dealer:
 
 
 class _Capacities:
-    """The members that have room, by rack: those below the lower quota in turn, those that have it in order."""
+    """Members with free quota by rack: below the lower quota in turn, at the lower quota in order."""
 
     def __init__(self, below: Sequence[str], at_low: Iterable[str], near: RackAffinity) -> None:
         self._near = near
@@ -182,15 +183,15 @@ class _Capacities:
 
     @property
     def at_low(self) -> dict[str, None]:
-        """The members that have the lower quota, in the order in which they reached it."""
+        """The members at the lower quota, in the order they reached it."""
         return dict.fromkeys(self._order)
 
     def members_near(self, partition: TopicPartition) -> int:
-        """Return how many members are in the racks of a partition."""
+        """Return the number of members in the racks of a partition."""
         return sum(self._members_in.get(rack, 0) for rack in self._near.racks(partition))
 
     def next_below(self, partition: TopicPartition) -> str | None:
-        """Return the member below the lower quota whose turn it is in the racks of a partition."""
+        """Return the next member in turn below the lower quota in the racks of a partition, or None."""
         found = [queue for rack in self._near.racks(partition) if (queue := self._below.get(rack))]
         later = [queue[place] for queue in found if (place := bisect_left(queue, self._turn)) < len(queue)]
         member = min(later or [queue[0] for queue in found], default=None)
@@ -199,7 +200,7 @@ class _Capacities:
         return member
 
     def reaches_low(self, member: str) -> None:
-        """Note that a member below the lower quota has it now."""
+        """Record that a member has reached the lower quota."""
         rack = self._near.members[member]
         queue = self._below[rack]
         del queue[bisect_left(queue, member)]
@@ -207,7 +208,7 @@ class _Capacities:
         self._add_at_low(member)
 
     def next_at_low(self, partition: TopicPartition) -> str | None:
-        """Take the first member that has the lower quota in the racks of a partition."""
+        """Remove and return the first member at the lower quota in the racks of a partition, or None."""
         queues = [queue for rack in self._near.racks(partition) if (queue := self._at_low.get(rack))]
         if not queues:
             return None
@@ -224,11 +225,12 @@ class _Capacities:
 def _assign_different(
     partitions: Iterable[TopicPartition], members: Sequence[AssignorMember], owned: Assigned, near: RackAffinity
 ) -> Assigned:
-    """Divide among members with different subscriptions.
+    """Divide partitions among members with different subscriptions.
 
-    Partitions without an owner go to the member with the fewest, those with the fewest possible takers first. Those
-    with takers in their racks come before the others. Then partitions move from a member to one that has at least two
-    fewer, until there is none such. Each move lowers the sum of the squares of the loads, so this ends.
+    Each partition without an owner goes to the subscriber with the fewest partitions. Partitions with subscribers in
+    their racks come first, and within both passes partitions with the fewest subscribers. Partitions then move from a
+    member to a subscriber with at least two fewer partitions until no such move is possible. Each move lowers the sum
+    of the squared loads, so the loop ends.
     """
     takers: dict[str, list[str]] = {}
     for member in members:
@@ -254,7 +256,7 @@ def _level(
     owner: dict[TopicPartition, str],
     near: RackAffinity,
 ) -> None:
-    """Move partitions to members with at least two fewer, until a whole pass moves nothing."""
+    """Move partitions to members with at least two fewer partitions, until a full pass moves none."""
     moved = True
     while moved:
         moved = False
@@ -272,9 +274,9 @@ def _level(
 
 
 class _Loads:
-    """The members of each topic, by rack, those with the fewest partitions first.
+    """The subscribers of each topic by rack, starting with the fewest partitions.
 
-    It notices that loads have grown. After a load shrank, another one must be made.
+    The queues adapt to growing loads. After a load shrinks, the caller must create a new object.
     """
 
     def __init__(
@@ -291,7 +293,7 @@ class _Loads:
                 heapify(queue)
 
     def least(self, partition: TopicPartition, *, only_near: bool) -> str | None:
-        """Return the member with the fewest partitions; if ``only_near``, of those that are not far from this one."""
+        """Return the subscriber with the fewest partitions. With ``only_near``, skip members in racks without a replica."""
         queues = self._queues[partition.topic]
         racks = queues.keys() & {None, *self._near.racks(partition)} if only_near else queues.keys()
         return min((self._first(queues[rack]) for rack in racks), default=(0, None))[1]

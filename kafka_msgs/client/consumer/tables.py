@@ -1,6 +1,6 @@
-"""Buffered records as Arrow tables: columns are made straight from the bytes, and no record becomes an object.
+"""Arrow tables of buffered records: columns are built directly from the bytes, without record objects.
 
-This module needs the extra ``arrow``. Nothing else of the consumer does.
+This is the only consumer module that requires the extra ``arrow``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from kafka_msgs.records import ReadOptions, RecordBatch
 __all__ = ["DEFAULT_COLUMNS", "TableBuilder"]
 
 DEFAULT_COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers")
-"""The columns of a table beside ``topic`` and ``partition``, if the caller does not choose."""
+"""The default columns of a table, in addition to ``topic`` and ``partition``."""
 
 _TOPIC: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 class TableBuilder:
-    """Collects the records of several partitions in one table.
+    """A builder that collects the records of several partitions in one table.
 
-    ``rows`` is the number of records. ``columns`` are columns of ``kafka_msgs.columns.record_schema``.
+    ``rows`` is the number of records. ``columns`` are column names from ``kafka_msgs.columns.record_schema``.
     """
 
     def __init__(self, columns: Sequence[str] | None) -> None:
@@ -38,8 +38,7 @@ class TableBuilder:
         self.rows = 0
 
     def take(self, partition: AssignedPartition, max_records: int, options: ReadOptions) -> None:
-        """Add the buffered batches of a partition until there are about ``max_records`` rows: a batch is
-        never divided.
+        """Add buffered batches of a partition up to about ``max_records`` rows. Batches are never split.
         """
         start = partition.position or 0
         older = 0
@@ -57,7 +56,7 @@ class TableBuilder:
                 self.rows += table.num_rows
 
     def _placed(self, partition: AssignedPartition, table: Any) -> Any:
-        """Return the rows with their topic and partition."""
+        """Return the rows with topic and partition columns."""
         count = table.num_rows
         numbers = pa.repeat(pa.scalar(0, pa.int32()), count)
         topic = pa.DictionaryArray.from_arrays(numbers, pa.array([partition.name.topic]))
@@ -65,12 +64,12 @@ class TableBuilder:
         return pa.RecordBatch.from_arrays([topic, number, *table.columns], schema=self._schema)
 
     def table(self) -> Any:
-        """Return the table. It is empty if there were no records."""
+        """Return the table, which is empty if no records were added."""
         return pa.Table.from_batches(self._pieces, schema=self._schema)
 
 
 def _until_full(partition: AssignedPartition, max_records: int, options: ReadOptions) -> Iterator[AnyBatch]:
-    """Yield batches until they have ``max_records`` records; move the position behind each one that was read."""
+    """Yield batches with at least ``max_records`` records in total, and move the position past each yielded batch."""
     for batch, _ in iter_batches(partition, options):
         yield batch
         skip_batch(partition, batch)

@@ -1,7 +1,7 @@
-"""The client's side of streams groups (KIP-1071) as values and functions, without sockets and clock.
+"""The client side of streams groups (KIP-1071) as values and functions, without sockets or clocks.
 
-``StreamsMember`` is a member of a group: it makes the heartbeats and takes their answers. ``task_sums`` makes the sums
-of offsets that it reports, and ``StreamsConfig`` has the settings of the protocol under Kafka's names.
+``StreamsMember`` is a group member: it creates the heartbeats and processes their responses. ``task_sums`` computes the
+offset sums that the member reports, and ``StreamsConfig`` contains the protocol settings under Kafka's names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The settings of a Streams application that belong to the protocol of its group (KIP-1071, "Streams Configurations").
+"""The group protocol settings of a Streams application (KIP-1071, "Streams Configurations").
 
-The names are Kafka's. Settings that belong to something else are ignored, as Kafka ignores them.
+The names are Kafka's. As in Kafka, unrelated settings are ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ DEPRECATED: Final = (
     "rack.aware.assignment.non_overlap_cost",
     "task.assignor.class",
 )
-"""Settings of the classic protocol that have no effect in the streams protocol: there the broker has them."""
+"""Settings of the classic protocol without effect in the streams protocol, which configures them on the broker."""
 
 
 @frozen(kw_only=True)
 class StreamsConfig:
-    """How a Streams application takes part in its group.
+    """The group protocol settings of a Streams application.
 
-    ``topology_epoch`` is 0 in the classic protocol, which has no such number.
+    ``topology_epoch`` is always 0 in the classic protocol, which has no topology epoch.
     """
 
     group_protocol: Literal["classic", "streams"] = "classic"
@@ -44,9 +44,9 @@ class StreamsConfig:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Self:
-        """Return the settings in texts by Kafka's names. What is not given has Kafka's default.
+        """Parse the settings from a mapping with Kafka's names. Missing settings have Kafka's defaults.
 
-        Warns of settings that have no effect. Raises ``OptionError`` for a wrong value.
+        Warns about settings without effect. Raises ``OptionError`` for an invalid value.
         """
         protocol = texts.get("group.protocol", "classic").lower()
         if protocol not in _PROTOCOLS:

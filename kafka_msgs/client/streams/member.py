@@ -1,7 +1,7 @@
-"""A member of a streams group: the heartbeats that it sends, and what it learns from their answers (KIP-1071).
+"""A member of a streams group: its heartbeats, and the state that it derives from the responses (KIP-1071).
 
-It does what the Java client does. It joins with all that the coordinator must know, then says only what has changed,
-and all of it again after an error. It gives tasks up before it owns new ones, and tells about both.
+The member behaves like the Java client. It joins with a full heartbeat, then sends only changes, and sends all fields
+again after an error. It gives up tasks before it owns new tasks, and reports both steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEAVE: Final = -1
 _STATIC_LEAVE: Final = -2
 
 _LOST: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND})
-"""Errors after which the member has lost all tasks and joins anew."""
+"""Errors after which the member has lost all tasks and rejoins."""
 
 
 @frozen
@@ -36,7 +36,7 @@ class TasksByRole:
     warmup: frozenset[Task] = frozenset()
 
     def common(self, other: TasksByRole) -> TasksByRole:
-        """Return the tasks that are in both, in the same role."""
+        """Return the tasks that have the same role in ``self`` and ``other``."""
         return TasksByRole(self.active & other.active, self.standby & other.standby, self.warmup & other.warmup)
 
 
@@ -44,10 +44,11 @@ NO_TASKS: Final = TasksByRole()
 
 
 class StreamsMember:
-    """A member. Its caller sends the requests, gives the answers back, and runs the tasks that it ``owned``.
+    """A member of a streams group. Its caller sends the requests, passes in the responses, and runs the ``owned`` tasks.
 
     ``epoch`` is 0 until the member has joined. ``assigned`` are the tasks of the last assignment. ``status`` is the
-    last status list of the coordinator. ``heartbeat_interval_ms`` is when the next heartbeat is due. Times are in ms.
+    last status list from the coordinator. ``heartbeat_interval_ms`` is the time until the next heartbeat. Times are in
+    ms.
     """
 
     def __init__(
@@ -87,16 +88,17 @@ class StreamsMember:
         self._reports = _OffsetReporter()
 
     def reconcile(self) -> TasksByRole:
-        """Take the next step to the assignment, and return what the member owns then.
+        """Take the next step towards the assignment, and return the owned tasks after this step.
 
-        First it gives up what is not assigned any more. Once the coordinator knows, it owns what it is assigned.
+        The first step gives up tasks that are no longer assigned. After the coordinator has received the remaining
+        tasks, the next step takes all assigned tasks.
         """
         kept = self.owned.common(self.assigned)
         self.owned = kept if kept != self.owned else self.assigned
         return self.owned
 
     def heartbeat(self, now: int, state: Mapping[Task, LocalTask] | None = None) -> StreamsGroupHeartbeatRequest:
-        """Return the next heartbeat. ``state`` is the state on the client; offsets are reported when it is time."""
+        """Return the next heartbeat. ``state`` is the task state on the client; offsets are included when due."""
         says_all = self._says_all or self.epoch == _JOIN
         fields: dict[str, Any] = dict(self._facts) if says_all else {}
         if self.epoch == _JOIN:
@@ -115,9 +117,9 @@ class StreamsMember:
         return self._request(self.epoch, **fields)
 
     def leave(self, *, shutdown: bool = False) -> StreamsGroupHeartbeatRequest:
-        """Return the heartbeat that leaves; a static member leaves for a while. The member joins anew after it.
+        """Return the heartbeat that leaves the group. A static member leaves temporarily. The next heartbeat rejoins.
 
-        ``shutdown`` asks for the end of the whole application, and leaves for good.
+        ``shutdown`` requests the shutdown of the entire application, and leaves permanently.
         """
         epoch = _LEAVE if self.instance_id is None or shutdown else _STATIC_LEAVE
         self._lose()
@@ -134,7 +136,7 @@ class StreamsMember:
         )
 
     def handle_response(self, answer: StreamsGroupHeartbeatResponse) -> ErrorCode:
-        """Take over an answer; return its error. After some errors the member has lost its tasks and joins anew."""
+        """Process a response, and return its error. After some errors the member has lost its tasks and rejoins."""
         error = ErrorCode(answer.error_code)
         if error in _LOST:
             self._lose()
@@ -158,7 +160,7 @@ class StreamsMember:
         return error
 
     def handle_no_response(self) -> None:
-        """Note that no good answer came: the next heartbeat says everything again."""
+        """Record a missing or failed response: the next heartbeat sends all fields again."""
         self._says_all = True
         self._reports.repeat()
 
@@ -169,7 +171,7 @@ class StreamsMember:
 
 
 class _OffsetReporter:
-    """When offsets are reported: tasks with state come or go, a warm-up task catches up, and at regular intervals."""
+    """The schedule of offset reports: on changed tasks with state, on a caught-up warm-up task, and at intervals."""
 
     def __init__(self) -> None:
         self.interval_ms = 0
@@ -179,11 +181,11 @@ class _OffsetReporter:
         self._caught_up: frozenset[Task] = frozenset()
 
     def repeat(self) -> None:
-        """Report again at once, because the last report may be lost."""
+        """Make the next report due immediately, because the last report may be lost."""
         self._next = 0
 
     def is_due(self, now: int, state: Mapping[Task, LocalTask], warmup: frozenset[Task], *, exactly_once: bool) -> bool:
-        """Tell whether the offsets are to be reported now, and count on it."""
+        """Return whether a report is due now, and if so, schedule the next report."""
         tasks = frozenset(task for task, local in state.items() if local.phase is not TaskPhase.DORMANT)
         offsets, ends = task_sums(state, exactly_once=exactly_once)
         caught_up = frozenset(

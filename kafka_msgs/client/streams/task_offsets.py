@@ -1,5 +1,5 @@
-"""How far the state of tasks is: the sums of offsets that a member reports (KIP-1071, "Cumulative task changelog
-offsets and task changelog end offsets").
+"""The progress of task state: the offset sums that a member reports (KIP-1071, "Cumulative task changelog offsets and
+task changelog end offsets").
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ Task: TypeAlias = tuple[str, int]
 
 
 class TaskPhase(Enum):
-    """What a client does with the state of a task."""
+    """The phase of a task on the client."""
 
     PROCESSING = auto()
     """An active task that processes records."""
     RESTORING = auto()
     """An active, standby or warm-up task whose stores follow the changelog."""
     DORMANT = auto()
-    """A task that the client does not own, but has the state of on disk."""
+    """A task with state on disk that the client does not own."""
 
 
 @frozen(kw_only=True)
 class Changelog:
     """One changelog partition of a task.
 
-    ``position`` is the offset that was written to the checkpoint file. ``high_watermark`` and ``last_stable_offset``
-    are how far the brokers have it, of all records and of those of ended transactions. ``end`` is the end offset that
-    the restore consumer saw last; None if it is not known.
+    ``position`` is the offset in the checkpoint file. ``high_watermark`` and ``last_stable_offset`` are the ends of the
+    partition at the brokers: of all replicated records, and of records without open transactions. ``end`` is the latest
+    end offset seen by the restore consumer, or None if unknown.
     """
 
     position: int = 0
@@ -44,7 +44,7 @@ class Changelog:
 
 @frozen
 class LocalTask:
-    """A task with state on the client. ``locked`` tells whether the client holds the lock of its directory."""
+    """A task with state on the client. ``locked`` is True if the client holds the lock of the task directory."""
 
     phase: TaskPhase
     changelogs: Sequence[Changelog]
@@ -52,17 +52,17 @@ class LocalTask:
 
 
 class TaskOffsetSums(NamedTuple):
-    """What a member reports: offsets, and end offsets where they are known, by task."""
+    """The reported offset sums, and the known end offset sums, by task."""
 
     offsets: Mapping[Task, int]
     end_offsets: Mapping[Task, int]
 
 
 def task_sums(tasks: Mapping[Task, LocalTask], *, exactly_once: bool = False) -> TaskOffsetSums:
-    """Return the sums for all tasks with state.
+    """Return the offset sums of all tasks with state.
 
-    A processing task is at the end by definition: its offset is what the brokers have, up to the last stable offset if
-    the application processes exactly once. A dormant task whose directory another client has locked is left out.
+    A processing task is at the end by definition: its offset is the high watermark, or the last stable offset with
+    exactly-once processing. A dormant task is omitted if the client does not hold its directory lock.
     """
     offsets: dict[Task, int] = {}
     ends: dict[Task, int] = {}
