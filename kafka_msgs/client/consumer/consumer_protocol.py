@@ -40,7 +40,7 @@ __all__ = [
 log: Final = logging.getLogger("kafka_msgs.client.group")
 
 NO_GENERATION: Final = -1
-"""The generation of a member that has not joined a group yet, or does not report a generation."""
+"""The generation of a member before it joins a group, or of a member that does not report its generation."""
 
 _VERSION: Final = 3
 

@@ -1,8 +1,8 @@
 """The range assignor: each member gets a range of consecutive partitions of each topic.
 
 Kafka's class is ``RangeAssignor``. If members have racks, it first assigns partitions with a replica in the rack of a
-member (KIP-881). It then co-partitions topics with the same members and the same number of partitions: a member gets
-the same partition numbers of each topic, so that it can join their records.
+member (KIP-881). In this case, topics with the same members and the same number of partitions are co-partitioned: a
+member gets the same partition numbers of each topic, so that it can join their records.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def _alike(topics: Iterable[_Topic]) -> Collection[list[_Topic]]:
 
 
 def _deal_together(topics: Sequence[_Topic]) -> None:
-    """Assign each partition number of all topics to the first member below its share with local replicas of all."""
+    """Assign each partition number, in all topics, to the first member below its share that is local to all of them.
+
+    A member without a rack counts as local.
+    """
     first = topics[0]
     queues: dict[str | None, deque[tuple[int, AssignorMember]]] = {}
     for place, member in enumerate(first.takers):

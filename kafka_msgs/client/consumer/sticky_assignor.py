@@ -227,10 +227,10 @@ def _assign_different(
 ) -> Assigned:
     """Divide partitions among members with different subscriptions.
 
-    Each partition without an owner goes to the subscriber with the fewest partitions. Partitions with subscribers in
-    their racks come first, and within both passes partitions with the fewest subscribers. Partitions then move from a
-    member to a subscriber with at least two fewer partitions until no such move is possible. Each move lowers the sum
-    of the squared loads, so the loop ends.
+    Each partition without an owner goes to the subscriber with the fewest partitions. A first pass assigns partitions
+    with subscribers in their racks, a second pass the remaining partitions; each pass starts with the partitions with
+    the fewest subscribers. Partitions then move from a member to a subscriber with at least two fewer partitions until
+    no such move is possible. Each move lowers the sum of the squared loads, so the loop ends.
     """
     takers: dict[str, list[str]] = {}
     for member in members:
@@ -293,7 +293,7 @@ class _Loads:
                 heapify(queue)
 
     def least(self, partition: TopicPartition, *, only_near: bool) -> str | None:
-        """Return the subscriber with the fewest partitions. With ``only_near``, skip members in racks without a replica."""
+        """Return the subscriber with the fewest partitions; with ``only_near``, skip members in racks without replicas."""
         queues = self._queues[partition.topic]
         racks = queues.keys() & {None, *self._near.racks(partition)} if only_near else queues.keys()
         return min((self._first(queues[rack]) for rack in racks), default=(0, None))[1]

@@ -44,11 +44,11 @@ NO_TASKS: Final = TasksByRole()
 
 
 class StreamsMember:
-    """A member of a streams group. Its caller sends the requests, passes in the responses, and runs the ``owned`` tasks.
+    """A member of a streams group.
 
-    ``epoch`` is 0 until the member has joined. ``assigned`` are the tasks of the last assignment. ``status`` is the
-    last status list from the coordinator. ``heartbeat_interval_ms`` is the time until the next heartbeat. Times are in
-    ms.
+    The caller sends the requests, passes in the responses, and runs the ``owned`` tasks. ``epoch`` is 0 until the
+    member has joined. ``assigned`` are the tasks of the last assignment. ``status`` is the last status list from the
+    coordinator. ``heartbeat_interval_ms`` is the time until the next heartbeat. Times are in ms.
     """
 
     def __init__(
