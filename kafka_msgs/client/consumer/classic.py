@@ -55,7 +55,7 @@ class ClassicMembership(Membership):
         self._beat: Future[Any] | None = None
         self._beat_by = 0.0
         self._beat_sent = self._synced = 0.0
-        """The uptime when the last SyncGroup request was sent. ``_beat_sent`` is the same for the last heartbeat."""
+        """The uptimes at which the last heartbeat and the last SyncGroup request were sent."""
 
     @property
     def is_member(self) -> bool:
@@ -302,7 +302,7 @@ class ClassicMembership(Membership):
     def _release_membership(self) -> Flow[None]:
         """Leave the group after the poll interval has expired."""
         lost = self.host.drop_all()
-        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session expires
+        with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # on failure, its session expires
             yield from self.leave(self.client.deadline(None))
         self.generation, self._joined = _NO_GENERATION, False
         yield from self.host.lose_partitions(lost)

@@ -133,7 +133,7 @@ class ConsumerCore:
         if membership is not None:
             if self.partitions.names:
                 yield from self._assignment.revoke_immediately(self.partitions.names)
-            with suppress(ClientError):  # otherwise the coordinator waits until the session expires
+            with suppress(ClientError):  # on failure, the coordinator waits until the session expires
                 yield from membership.leave(deadline)
             self.state.membership = None
         self.state.subscription = Subscription()

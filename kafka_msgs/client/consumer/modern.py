@@ -79,7 +79,7 @@ class ModernMembership(Membership):
         yield from self._until_topics()
         if self._poll_overdue():
             lost = self.host.drop_all()
-            with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # then its session expires
+            with suppress(ConnectionFailedError, DeadlineError, BrokerError):  # on failure, its session expires
                 yield from self.leave(self.client.deadline(None))
             self._start_over()
             yield from self.host.lose_partitions(lost)

@@ -60,7 +60,7 @@ class Positions:
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
-        """Commit offsets, by default all positions. Raises ``BrokerError`` if the consumer has left its group."""
+        """Commit offsets, by default all positions. Raises ``BrokerError`` if the consumer is not in its group."""
         self.member()
         self._state.notice_topics()
         wanted = self.current() if offsets is None else offsets

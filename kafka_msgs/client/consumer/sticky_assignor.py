@@ -293,7 +293,7 @@ class _Loads:
                 heapify(queue)
 
     def least(self, partition: TopicPartition, *, only_near: bool) -> str | None:
-        """Return the subscriber with the fewest partitions; with ``only_near``, skip members in racks without replicas."""
+        """Return the subscriber with the fewest partitions; with ``only_near``, skip racks without replicas."""
         queues = self._queues[partition.topic]
         racks = queues.keys() & {None, *self._near.racks(partition)} if only_near else queues.keys()
         return min((self._first(queues[rack]) for rack in racks), default=(0, None))[1]
