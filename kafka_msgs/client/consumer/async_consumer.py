@@ -42,7 +42,7 @@ class AsyncConsumer(AsyncFacade):
     mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path`` of a properties
     file. The options are the settings of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
     ``credentials`` from ``ClientConfig``. ``key_deserializer`` and ``value_deserializer`` take bytes; the consumer
-    does not call them for a key or value of None. The first poll opens the first connection.
+    does not call them for a key or value of None. Creating a consumer opens no connection.
 
     Heartbeats, fetching and automatic commits continue between polls. A consumer that does not poll for
     ``max_poll_interval`` leaves the group, and the next poll rejoins it. The consumer returns records only while it

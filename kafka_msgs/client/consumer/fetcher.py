@@ -240,7 +240,7 @@ class Fetcher:
             )
 
     def _ready(self, broker_id: int) -> Iterator[AssignedPartition]:
-        """Yield the partitions to ask this broker for: none while the buffers are full."""
+        """Yield the partitions to fetch from this broker, or none while the buffers are full."""
         if self._partitions.buffered < self._config.buffer_max_bytes:
             for partition in self._partitions:
                 if partition.is_fetchable(self._config.partition_max_bytes) and self._node_of(partition) == broker_id:
