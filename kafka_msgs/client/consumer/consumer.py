@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Consumer"]
 
 _ITERATION: Final = 60.0
-"""How long one wait of an iteration lasts, in seconds. Nothing depends on it."""
+"""The length of one wait during iteration, in seconds. The exact value does not matter."""
 
 
 class Consumer(BlockingFacade):
@@ -38,22 +38,22 @@ class Consumer(BlockingFacade):
                 print(record.topic, record.partition, record.offset, record.key, record.value)
                 consumer.commit(record)
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or an
-    ``Client``, or a mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the
-    ``Path`` of a file of them. The options are those of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
-    ``credentials`` of ``ClientConfig``. ``key_deserializer`` and ``value_deserializer`` are functions of bytes; they do
-    not get a key or value that is None. Nothing connects before the first poll.
+    The first argument is one or more broker addresses (``host:port``), a ``ClientConfig``, an ``Client``, a
+    mapping with Kafka's property names (``bootstrap.servers``, ``group.id``, ...), or the ``Path`` of a properties
+    file. The options are the settings of ``ConsumerConfig``, and ``client_id``, ``timeout``, ``tls`` and
+    ``credentials`` from ``ClientConfig``. ``key_deserializer`` and ``value_deserializer`` take bytes; the consumer
+    does not call them for a key or value of None. Creating a consumer opens no connection.
 
-    Heartbeats, fetching and automatic commits go on between the polls. A consumer that does not poll for
-    ``max_poll_interval`` leaves the group, and the next poll joins it again. Records are returned only while the
-    consumer is certain that it still owns their partitions.
+    Heartbeats, fetching and automatic commits continue between polls. A consumer that does not poll for
+    ``max_poll_interval`` leaves the group, and the next poll rejoins it. The consumer returns records only while it
+    is certain that it still owns their partitions.
 
-    The *position* of a partition is behind the last record that was returned. A record counts as *handled* when the
-    program comes back for more. ``commit`` commits positions, ``auto_commit`` commits what is handled.
+    The *position* of a partition is the offset after the last returned record. A record counts as *handled* when the
+    program requests more records. ``commit`` commits positions; ``auto_commit`` commits the offsets of handled records.
 
-    A consumer belongs to one thread at a time: a second one that calls it meanwhile gets a
-    ``RuntimeError``. Only ``wakeup`` and ``close`` may come from any thread. The functions of
-    ``subscribe`` run in the thread that polls. With ``threadless`` there is no I/O thread, and
+    Only one thread may use a consumer at a time; a concurrent call from a second thread raises
+    ``RuntimeError``. Any thread may call ``wakeup`` and ``close``. The callbacks of
+    ``subscribe`` run in the polling thread. With ``threadless`` there is no I/O thread, and
     nothing happens between the calls: poll at least once per ``session_timeout``.
     """
 
@@ -81,7 +81,7 @@ class Consumer(BlockingFacade):
             value_deserializer=value_deserializer,
         )
 
-    # What to read
+    # Subscription and assignment
 
     def subscribe(
         self,
@@ -92,16 +92,16 @@ class Consumer(BlockingFacade):
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
     ) -> None:
-        """Subscribe to topics, which the members of the group share. The next poll joins the group.
+        """Subscribe to topics, sharing their partitions with the other group members. The next poll joins the group.
 
-        ``pattern`` is a regular expression instead of topics. In a group of the protocol ``consumer`` a text is
-        matched by the broker (RE2 syntax); everything else is matched here, with ``re.search``. Topics that are created
-        later are read as soon as they exist. Clients do not create topics.
+        ``pattern`` is a regular expression instead of topics. With the group protocol ``consumer``, the broker matches
+        a string pattern (RE2 syntax); otherwise the client matches it with ``re.search``. The consumer reads topics
+        created later as soon as they exist. Clients do not create topics.
 
-        The functions get a list of partitions. ``on_assigned`` is called before anything is fetched from new
-        partitions: it may ``seek`` to positions that are kept elsewhere. ``on_revoked`` is called before partitions are
-        given up: it may commit. ``on_lost`` is called for partitions that others may own already; without it
-        ``on_revoked`` is called. An exception of a function is raised by the poll.
+        Each callback receives a list of partitions. The consumer calls ``on_assigned`` before fetching from new
+        partitions, so the callback may ``seek`` to positions stored elsewhere. It calls ``on_revoked`` before giving
+        up partitions, so the callback may commit. It calls ``on_lost``, or ``on_revoked`` if ``on_lost`` is not set,
+        for partitions that other members may already own. The poll raises exceptions from callbacks.
         """
         names = (topics,) if isinstance(topics, str) else topics
         self._do(
@@ -110,7 +110,7 @@ class Consumer(BlockingFacade):
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The topics that the consumer subscribes to; those that match, as far as they are known, for a pattern."""
+        """The subscribed topics. For a pattern matched by the client: the known topics that match it."""
         return self.core.subscribed_topics
 
     def unsubscribe(self, *, timeout: float | None = None) -> None:
@@ -119,38 +119,38 @@ class Consumer(BlockingFacade):
             self._run(self.core.unsubscribe(self._deadline(timeout)))
 
     def assign(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Read exactly these partitions, without a group: the coordinator is used for commits only."""
+        """Read exactly these partitions without joining the group; the coordinator only stores commits."""
         self._do(lambda: self.core.set_partitions([TopicPartition(*each) for each in partitions]))
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that the consumer has now."""
+        """The partitions currently assigned to the consumer."""
         return self.core.partitions.names
 
     def pause(self, *partitions: tuple[str, int]) -> None:
-        """Return nothing from partitions until ``resume``; without an argument, from all of them."""
+        """Stop returning records from partitions until ``resume``; without an argument, from all partitions."""
         self._do(lambda: self.core.pause(partitions or self.assignment, paused=True))
 
     def resume(self, *partitions: tuple[str, int]) -> None:
-        """Continue with paused partitions; without an argument, with all of them."""
+        """Resume paused partitions; without an argument, all partitions."""
         self._do(lambda: self.core.pause(partitions or self.assignment, paused=False))
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        """The partitions that are paused."""
+        """The paused partitions."""
         return frozenset(each.name for each in self.core.partitions if each.paused)
 
     # Records
 
     def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Return records, as soon as there are some; an empty list after ``timeout`` seconds.
+        """Return records as soon as any are available, or an empty list after ``timeout`` seconds.
 
-        At most ``max_records`` are returned (by default that of the configuration). Without a subscription or an
-        assignment the list is empty.
+        The list contains at most ``max_records`` records (default: the configured ``max_records``). It is empty without
+        a subscription or an assignment.
 
         Raises ``BrokerError``, ``AuthenticationError``, ``ConnectionFailedError`` (before the first successful
-        connection, and for what no further attempt can mend), ``OffsetPositionError``, ``RecordError`` for damaged
-        records (seek past them to continue), ``WakeupError``, and what a function of ``subscribe`` raised.
+        connection, and for permanent failures), ``OffsetPositionError``, ``RecordError`` for damaged records (seek past
+        them to continue), ``WakeupError``, and any exception raised by a ``subscribe`` callback.
         """
         room = self.config.max_records if max_records is None else max_records
         deadline = self._deadline(timeout)
@@ -170,11 +170,11 @@ class Consumer(BlockingFacade):
     def poll_table(
         self, timeout: float = 0.0, *, columns: Sequence[str] | None = None, max_records: int | None = None
     ) -> pa.Table:
-        """Return records as an Arrow table, as soon as there are some; an empty one after ``timeout`` seconds.
+        """Return records as an Arrow table as soon as any are available, or an empty table after ``timeout`` seconds.
 
-        The table has the columns ``topic``, ``partition``, and ``columns`` of ``kafka_msgs.columns.record_schema`` (by
-        default offset, timestamp, key, value and headers). Batches are not divided, so there may be some more records
-        than ``max_records``. Needs the extra ``arrow``. Raises what ``poll`` raises.
+        The table has the columns ``topic`` and ``partition``, and ``columns`` from ``kafka_msgs.columns.record_schema``
+        (default: offset, timestamp, key, value and headers). Batches are not split, so the table may contain more than
+        ``max_records`` rows. Requires the extra ``arrow``. Raises the same errors as ``poll``.
         """
         room = self.config.max_records if max_records is None else max_records
         deadline = self._deadline(timeout)
@@ -190,7 +190,7 @@ class Consumer(BlockingFacade):
             raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Yield records for ever, each once. A record counts as handled when the next one is requested."""
+        """Yield each record once, indefinitely. Requesting the next record marks the previous one as handled."""
         while True:
             undo: Undo = []
             try:
@@ -205,37 +205,37 @@ class Consumer(BlockingFacade):
             yield record
 
     def wakeup(self) -> None:
-        """Interrupt the call that waits in ``poll`` or an iteration, or the next one: it raises ``WakeupError``."""
+        """Interrupt the waiting ``poll`` or iteration, or the next one: it raises ``WakeupError``."""
         self.core.wakeup()
 
     # Positions
 
     def commit(self, offsets: Offsets | ConsumerRecord | None = None, *, timeout: float | None = None) -> None:
-        """Commit offsets: by default the positions of all partitions. A record stands for the offset behind it.
+        """Commit offsets: by default the positions of all partitions. A record stands for its offset plus one.
 
-        Raises ``CommitFailedError`` if the group has given the partitions to another member, and other kinds of
+        Raises ``CommitFailedError`` if the group has reassigned the partitions to another member, and other kinds of
         ``BrokerError``.
         """
         with self._exclusive:
             self._run(self.core.positions.commit(offsets_to_commit(offsets), self._deadline(timeout)))
 
     def commit_nowait(self, offsets: Offsets | ConsumerRecord | None = None) -> Future[None]:
-        """Begin to commit, and return at once.
+        """Start a commit without waiting, and return its future.
 
-        The value that is returned is ``done`` after the commit; its ``result()`` raises what ``commit`` raises.
+        The future is ``done`` after the commit; its ``result()`` raises the same errors as ``commit``.
         """
         return self._do(lambda: self.core.positions.commit_nowait(offsets_to_commit(offsets)))
 
     def committed(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what the group has committed for partitions. Those without a commit are left out."""
+        """Return the committed offsets of the group. Partitions without a commit are omitted."""
         names = [TopicPartition(*each) for each in partitions]
         with self._exclusive:
             return self._run(self.core.positions.committed(names, self._deadline(timeout)))
 
     def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
-        """Return the offset of the next record that a poll returns; it is looked up if it is not known."""
+        """Return the offset of the next record that a poll returns. Looks up an unknown position."""
         with self._exclusive:
             return self._run(self.core.positions.position(TopicPartition(*partition), self._deadline(timeout)))
 
@@ -244,22 +244,22 @@ class Consumer(BlockingFacade):
         self._do(lambda: self.core.seek(offsets))
 
     def seek_to_beginning(self, *partitions: tuple[str, int]) -> None:
-        """Continue at the first record of partitions; without an argument, of all of them."""
+        """Continue at the first record of partitions; without an argument, of all partitions."""
         self._do(lambda: self.core.reset(partitions or self.assignment, OffsetResetStrategy.EARLIEST))
 
     def seek_to_end(self, *partitions: tuple[str, int]) -> None:
-        """Continue at the end of partitions; without an argument, of all of them."""
+        """Continue at the end of partitions; without an argument, of all partitions."""
         self._do(lambda: self.core.reset(partitions or self.assignment, OffsetResetStrategy.LATEST))
 
     def seek_to_time(self, timestamp: int, *partitions: tuple[str, int]) -> None:
-        """Continue at the first records that are not older than a time: milliseconds since the epoch.
+        """Continue at the first record at or after a timestamp, in milliseconds since the epoch.
 
-        Where all records are older, continue at the end.
+        If all records of a partition are older, continue at its end.
         """
         self._do(lambda: self.core.reset(partitions or self.assignment, timestamp))
 
     def high_watermark(self, partition: tuple[str, int]) -> int | None:
-        """Return the end of a partition that the last fetch response stated, or None before there was one.
+        """Return the high watermark from the last fetch response of a partition, or None before the first response.
 
         Raises ``OffsetPositionError`` for a partition that the consumer does not have.
         """
@@ -267,13 +267,13 @@ class Consumer(BlockingFacade):
         return None if found < 0 else found
 
     def lag(self, partition: tuple[str, int]) -> int | None:
-        """Return how many offsets the position is behind the end, as far as the last fetch response stated it.
+        """Return the distance from the position to the high watermark of the last fetch response, or None if unknown.
 
         Raises ``OffsetPositionError`` for a partition that the consumer does not have.
         """
         return self.core.partitions[TopicPartition(*partition)].lag
 
-    # What the brokers have
+    # Offsets and metadata from the brokers
 
     def beginning_offsets(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
@@ -286,9 +286,9 @@ class Consumer(BlockingFacade):
     def end_offsets(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the offset behind the last record of each partition.
+        """Return the end offset of each partition: the high watermark.
 
-        With ``read_committed`` it is the last stable offset.
+        With ``read_committed``, return the last stable offset.
         """
         times = {TopicPartition(*each): int(OffsetResetStrategy.LATEST) for each in partitions}
         found = self._run(self.core.positions.look_up(times, self._deadline(timeout)))
@@ -297,9 +297,9 @@ class Consumer(BlockingFacade):
     def offsets_for_times(
         self, times: Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first record of each partition that is not older than a time (ms since the epoch).
+        """Return the first offset at or after a timestamp (ms since the epoch) for each partition.
 
-        The value is None where all records are older.
+        The value is None if all records of the partition are older.
         """
         wanted = {TopicPartition(*name): time for name, time in times.items()}
         found = self._run(self.core.positions.look_up(wanted, self._deadline(timeout)))
@@ -310,23 +310,23 @@ class Consumer(BlockingFacade):
         return self._run(self.core.positions.partitions_of(topic, self._deadline(timeout)))
 
     def topics(self, *, timeout: float | None = None) -> frozenset[str]:
-        """Return the names of all topics that the client may see, without internal ones."""
+        """Return the names of all topics visible to the client, excluding internal topics."""
         return self._run(self.core.positions.topics(self._deadline(timeout)))
 
-    # The member, and the end
+    # Group membership and closing
 
     @property
     def member_id(self) -> str:
-        """The id of this member in its group. It is empty outside of a group."""
+        """The member id in the group, or an empty string outside a group."""
         return self.core.state.identity.member_id
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The member of the group that this is now, for ``send_offsets_to_transaction`` of a producer (KIP-447).
+        """The current group metadata, for a producer's ``send_offsets_to_transaction`` (KIP-447).
 
-        With it the broker refuses the offsets if the group has given the partitions to another member. Take it after
-        the poll whose records the transaction is about. Raises ``OptionError`` without a group, and
-        ``CommitFailedError`` if the consumer has lost its place in the group: then abort the transaction.
+        With this metadata, the broker rejects the offsets if the group has reassigned the partitions to another member.
+        Read it after the poll that returned the records of the transaction. Raises ``OptionError`` without a group, and
+        ``CommitFailedError`` if the consumer is no longer a group member; abort the transaction in that case.
         """
         member = self.core.positions.member()
         return ConsumerGroupMetadata(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
@@ -334,8 +334,8 @@ class Consumer(BlockingFacade):
     def close(self, *, timeout: float | None = None) -> None:
         """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.
 
-        Records that were returned count as handled. A client that was created here is closed. Another thread or task
-        that waits in a call gets ``ClientClosedError``.
+        All returned records count as handled. ``close`` also closes the client if the consumer created it. A call that
+        is waiting in another thread or task raises ``ClientClosedError``.
         """
         if not self._ended:
             self._run_last(self.core.close(self._deadline(timeout)))
@@ -346,7 +346,7 @@ class Consumer(BlockingFacade):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Close the consumer. After an exception, the last records that were returned do not count as handled."""
+        """Close the consumer. After an exception, the most recently returned records do not count as handled."""
         if exc is None:
             self.close()
         elif not self._ended:

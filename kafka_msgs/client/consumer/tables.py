@@ -38,8 +38,7 @@ class TableBuilder:
         self.rows = 0
 
     def take(self, partition: AssignedPartition, max_records: int, options: ReadOptions) -> None:
-        """Add buffered batches of a partition up to about ``max_records`` rows. Batches are never split.
-        """
+        """Add buffered batches of a partition up to about ``max_records`` rows. Batches are never split."""
         start = partition.position or 0
         older = 0
         batches = _until_full(partition, max_records, options)
