@@ -1,4 +1,4 @@
-"""What a client does at most, whatever brokers answer and however much is asked of it; work is counted in lines."""
+"""Upper bounds on a client's work, for any broker response and any request size; work is measured in executed lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.simulated_network import SimulatedNetwork
 
 
 def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
-    """Four times as much must not run more than five times as many lines. ``work`` prepares so much of it."""
+    """Check that four times the work runs fewer than five times the lines. ``work(size)`` prepares work of a size."""
     work(10)()
     few, many = (lines_run(work(size)) for size in (100, 400))
     assert many < 5 * few

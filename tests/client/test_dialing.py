@@ -421,7 +421,7 @@ def test_slow_dns_delays_no_call_of_the_asyncio_client(monkeypatch: pytest.Monke
 
 
 def _block_dns(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Let DNS wait for an event, except for numeric addresses."""
+    """Block DNS lookups until an event is set, except for numeric addresses."""
     release = threading.Event()
     look_up = socket.getaddrinfo
 

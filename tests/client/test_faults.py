@@ -1,4 +1,4 @@
-"""What a client makes of brokers that fail: one clear error in its time, and nothing left behind."""
+"""Failing brokers: the client raises one clear error in time and releases all resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS: Final = int(os.environ.get("ROUNDS", "20"))
 """How often the tests for leaks repeat each failure. ``make faults ROUNDS=10000`` is the long run."""
 
 SOME_BLOCKS: Final = 500
-"""What caches may take meanwhile. One client that is left behind takes hundreds, and there would be one per round."""
+"""Memory blocks that caches may allocate meanwhile. A leak would cost hundreds of blocks per client, in every round."""
 
 
 def call_blocking(address: str, *, retry: bool = False, **settings: float) -> DescribeClusterResponse:

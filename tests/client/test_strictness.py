@@ -1,4 +1,4 @@
-"""What a client makes of brokers and members that break the rules: a clear error, or what Kafka's own client does."""
+"""Brokers and members that violate the protocol: the client raises a clear error or behaves like Kafka's client."""
 
 from __future__ import annotations
 

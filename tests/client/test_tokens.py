@@ -267,7 +267,7 @@ def msk_token() -> str:
 
 
 def is_signed(token: str) -> bool:
-    """The test double of the brokers of MSK: the signature is that of our keys for this action."""
+    """Return whether our keys signed the URL for this action, as an MSK broker would check."""
     url = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().removesuffix("&User-Agent=recipe")
     query = parse_qs(urlsplit(url).query)
     return url == sign_url(query["X-Amz-Date"][0]) and query["Action"] == ["kafka-cluster:Connect"]
