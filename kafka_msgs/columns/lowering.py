@@ -1,4 +1,4 @@
-"""Plans and Arrow types become the programs that the C core runs.
+"""Lowering of plans and Arrow types to the programs that the C core runs.
 
 A program describes where in a table of columns each field goes. The table is the Arrow type in preorder. For each
 version, every place in the table has its own struct in the program. This module owns the meaning of programs. The core
@@ -29,7 +29,7 @@ _UNLIMITED: Final = 2**63 - 1
 
 
 def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
-    """Yield what is below a column: the name, the type, and whether it is the text of a UUID."""
+    """Yield the child columns of a type: name, type, and whether the values are UUID texts."""
     if pa.types.is_struct(type_):
         for field in type_:
             yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
@@ -63,8 +63,8 @@ class Lowering:
         self.root = self.place(type_, uuid=False)
 
     def program(self, cls: type[MessageStruct], version: int | None, options: CodecOptions) -> _Program:
-        """Describe the program of a message: one version, or all, with the number of each that ``decode_versioned``
-        reads.
+        """Describe the program of a message for one version, or for all versions, each with the version prefix that
+        ``decode_versioned`` reads.
         """
         budget = options.budget
         forms = []
@@ -112,7 +112,7 @@ class Lowering:
     def steps(self, steps: Sequence[Step], column: _Column | None) -> Iterator[_Spec]:
         """Yield the ops of positional fields. Adjacent skipped fields of fixed size become one op.
 
-        In place of a tag each has the index of its field, or of the first that it skips, for the location of a fault.
+        Instead of a tag, each op has the index of its field (or of its first skipped field), for fault locations.
         """
         skipped = first = 0
         for index, step in enumerate(steps):

@@ -1,7 +1,7 @@
-"""Columns in C: the buffers that the core fills become Arrow's arrays, and it reads those of arrays.
+"""Columns in C, on top of the buffers of Arrow arrays.
 
-The core runs the programs of ``lowering``, and reads the records of batches. It takes buffers and gives buffers. This
-module takes arrays apart, and makes them.
+The core runs the programs of ``lowering`` and reads record batches. Its inputs and outputs are buffers. This module
+splits arrays into buffers, and builds arrays from buffers.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _ArrayShap
 
 
 def _locations(faults: list[_Filled]) -> Iterator[RowLocation]:
-    """Yield the locations that the core kept, each as the numbers of its trail and of the other fields."""
+    """Yield the fault locations from the core, each as its trail followed by the numeric fields."""
     for row in _array(_BYTES, iter(faults)) if faults else ():
         *trail, position, end, elements, room, kind, first, second = memoryview(row.as_buffer()).cast("q")
         yield tuple(trail), position, end, elements, room, kind, first, second
@@ -127,7 +127,7 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
 
 
 def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Whether the core reads columns of a type, which has the shape of the expected one."""
+    """Return whether the core supports columns of a type that has the shape of the expected type."""
     of = pa.types
     if of.is_dictionary(found):
         return _is_plain(found.value_type, expected)
@@ -143,7 +143,7 @@ def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def _struct(array: pa.StructArray, cls: Any, type_: pa.StructType, repeated: bool) -> Iterator[_Read]:
-    """Yield a struct column and those below it, as ``type_`` has them. One value of a missing one stands for all."""
+    """Yield a struct column and its descendants in the order of ``type_``. A missing column repeats a single value."""
     inner = {info.attribute: info.struct for info in fields(cls)}
     yield 0, repeated, array.offset, len(array), _valid(array), None, None
     for number, field in enumerate(type_):
@@ -170,7 +170,7 @@ def _column(array: pa.Array, type_: pa.DataType, cls: Any, repeated: bool) -> It
 
 
 def _unfolded(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return the values themselves: those that a dictionary has once, and nulls without a type."""
+    """Return plain values: dictionary arrays are decoded, and nulls without a type get the type."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), type_)
     if not pa.types.is_dictionary(array.type):
@@ -196,7 +196,7 @@ def _leaf(array: pa.Array, repeated: bool) -> _Read:
 
 
 def _valid(array: pa.Array) -> pa.Buffer | None:
-    """Return the validity of an array; None if nothing is null, which spares the core to look at each value."""
+    """Return the validity buffer, or None for arrays without nulls, which saves the core a check per value."""
     return array.buffers()[0] if array.null_count else None
 
 
@@ -292,7 +292,7 @@ _MADE: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., pa.Array]]]] = {
     "is_control": (("attributes",), _has(CONTROL)),
     "codec": (("attributes",), _codec),
 }
-"""The columns that are made of those of the core."""
+"""The columns that Python derives from columns of the core."""
 
 
 class RecordColumns:

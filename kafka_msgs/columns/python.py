@@ -122,7 +122,7 @@ class RecordColumns:
         return columns
 
     def _spread(self, name: str, facts: Sequence[Any]) -> pa.Array:
-        """Return a column of what is equal for all records of a batch."""
+        """Return a column of batch values, each repeated for all records of its batch."""
         values = [fact for fact, count in zip(facts, self._counts, strict=True) for _ in range(count)]
         if name == "sequence":
             values = [_sequence(first, record.offset) for first, record in zip(values, self._records, strict=True)]

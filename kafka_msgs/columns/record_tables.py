@@ -195,7 +195,7 @@ class _Table:
 
 
 _COLLECTED_AS: Final = {"timestamp_ms": "timestamp"}
-"""What is collected for a column that has another name."""
+"""The collected column for each table column with a different name."""
 
 
 def _column(name: str, found: Mapping[str, pa.Array]) -> pa.Array:

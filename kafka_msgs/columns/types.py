@@ -100,7 +100,7 @@ def arrow_type(
     """Return the Arrow type of a message at one version. Without a version it has the fields of all versions.
 
     ``columns`` selects fields by their attributes. The path of a nested field has dots, also through arrays:
-    ``["group_id", "topics.name"]``. The order is always that of the definition. Raises ``UnsupportedVersionError``,
+    ``["group_id", "topics.name"]``. The fields keep the order of the definition. Raises ``UnsupportedVersionError``,
     ``UnknownColumnError`` for a name that the message (or the version) does not have, ``ColumnTypeError`` for an
     argument that is not a sequence of names, and ``SchemaError`` for a message that contains itself.
     """
