@@ -36,8 +36,8 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
-/* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
- * compilers go through one switch in each interpreter. The labels are in the order of plan.h. */
+/* Jumps to the label of an op. With computed gotos every op has a separate jump, which helps branch prediction; other
+ * compilers use one switch per interpreter. The labels are in the order of plan.h. */
 #ifdef __GNUC__
 #define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
@@ -169,7 +169,8 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
     return 0;
 }
 
-/* Reads the count of an array, whose elements are there if they are as small as can be; -1 is a null. */
+/* Reads the count of an array; -1 is a null. Fails if the remaining bytes cannot hold so many elements of minimum
+ * size. */
 static inline int read_count(Reader *r, const Op *op, Py_ssize_t *count) {
     const unsigned char *start = r->p;
     if (read_length(r, OP_ARRAY, op->flags, count) < 0) return -1;
@@ -283,7 +284,7 @@ static inline const unsigned char *pass_value(Reader *r, const unsigned char *p,
     return present ? pass_struct(r, p, op->sub) : p;
 }
 
-/* Tagged fields say their sizes, so the values of all of them are passed over alike. */
+/* Tagged fields include their sizes, so all of their values are skipped in the same way. */
 static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const Struct *s) {
     uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
@@ -729,12 +730,12 @@ static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length
 
 /* ------------------------------------------------------------------------------------------------ 6 Encoding */
 
-/* Python code can run while encoding only where a foreign object stands in for an int, a float or bytes. Whatever it may
- * do, the struct and the tuple being written are held by a reference of ours. */
+/* Encoding runs Python code only if a foreign object stands in for an int, a float or bytes. The encoder holds
+ * references to the struct and the tuple being written, so that code cannot free them. */
 
 static int encode_struct(Writer *w, const Struct *s, PyObject *object);
 
-/* Reads an int64 within bounds from any int, or from what has __index__. */
+/* Reads an int64 within bounds from any int, or from an object with __index__. */
 static Py_NO_INLINE int read_any_int(Writer *w, PyObject *item, int64_t low, int64_t high, int64_t *value) {
     Py_INCREF(item);
     PyObject *number = PyNumber_Index(item);
@@ -890,17 +891,18 @@ static inline int encode_value(Writer *w, const Op *op, PyObject *value) {
     return failed;
 }
 
-/* Whether a value is not the default: 1 or 0, -1 with an exception. What a field cannot hold is not its default. The same
- * as exact.py's function of that name: no comparison of the values' own runs, so equality in Python costs nothing here. */
+/* Returns 1 if a value is not the default, 0 if it is, -1 with an exception. A value that the field cannot hold differs
+ * from the default. The result equals differs_from_default of value_checks.py. No __eq__ of a value runs, so equality
+ * in Python costs nothing here. */
 static int differs(Writer *w, const Op *op, PyObject *value);
 
-/* Whether a field whose default is an empty array holds anything else. */
+/* Returns whether a field with an empty array as its default holds a different value. */
 static int is_set(PyObject *items) {
     if (PyTuple_Check(items)) return PyTuple_GET_SIZE(items) > 0;
     return !PyList_Check(items) || PyList_GET_SIZE(items) > 0;
 }
 
-/* Numbers, text and bytes that have not the very type of the default go to the function in Python. */
+/* Calls the Python function, for numbers, text and bytes whose type is not exactly the type of the default. */
 static int foreign_differs(const Op *op, PyObject *value) {
     PyObject *function = import_attribute("kafka_msgs.codec.value_checks", "leaf_differs_from_default");
     PyObject *found = function == NULL ? NULL : PyObject_CallFunction(function, "iOO", op->code, op->initial, value);
@@ -959,7 +961,7 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
     return PyObject_RichCompareBool(value, op->initial, Py_NE);
 }
 
-/* Writes a number in front of what was written behind `place`, where a byte was left for it. */
+/* Writes a number at `place`, into the byte reserved before the bytes written since. */
 static int write_before(Writer *w, size_t place, size_t number) {
     if (number > MAX_LENGTH) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;

@@ -3,13 +3,14 @@
  * A table is an array of columns in preorder: after a struct come its fields, and after a list its item, each followed
  * by the columns below it. The first column is the struct of everything. Maps are lists of structs, as in Arrow.
  *
- * The columns do not count their values. The caller that fills a table knows the index: the index of the row, or of the
- * element, which is in the offsets of the list. Every column takes exactly one value at each index, and indexes ascend.
- * So a value of fixed size has a fixed place, and text goes where the text of the index before ended. To take a row
- * back, only its nulls must be taken back. Memory for an index must be reserved before anything is written there.
+ * The columns do not count their values. The caller that fills a table passes the index: the index of the row, or of
+ * the element, taken from the offsets of the list. Every column takes exactly one value at each index, and indexes
+ * ascend. So a value of fixed size has a fixed position, and text starts at the end of the previous text. To roll back
+ * a row, only its nulls must be rolled back. Memory for an index must be reserved before anything is written there.
  *
- * The memory belongs to Python objects with writable buffers. A Python function makes them: Arrow's buffers, from its
- * pool. The GIL is taken only for that. Others may write into that memory, so nothing that matters is read back from it.
+ * The memory belongs to Python objects with writable buffers. A Python function allocates them: Arrow buffers, from
+ * Arrow's memory pool. The table takes the GIL only for that. Other code may write into that memory, so the core reads
+ * nothing critical back from it.
  */
 #ifndef KAFKA_MSGS_COLUMN_H
 #define KAFKA_MSGS_COLUMN_H
@@ -73,13 +74,13 @@ static inline size_t bitmap_size(int64_t count) {
     return (size_t)(count + 7) / 8;
 }
 
-/* The bytes of as many values of fixed size; 0 for columns of others. */
+/* Returns the size in bytes of `count` values of fixed size; 0 for columns without a fixed size. */
 static inline size_t fixed_bytes(const Column *column, int64_t count) {
     if (column->kind == COLUMN_BITS) return bitmap_size(count);
     return column->kind == COLUMN_FIXED ? (size_t)count * column->width : 0;
 }
 
-/* Gives a column larger memory, which holds what the old one held. */
+/* Moves the content of a column to larger memory. */
 static Status grow_memory(Table *table, Column *column, int which, size_t size) {
     Py_buffer *held = &table->memory[column - table->columns][which], grown;
     Status status = NO_MEMORY;

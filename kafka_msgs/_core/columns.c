@@ -323,7 +323,7 @@ typedef struct Run {
 #define MOST_ROWS     (1 << 25) /* at once: as many UUIDs fit into one column */
 _Static_assert((int64_t)MOST_ROWS *UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
 
-/* Returns the form of a number, which is often that of the row before; NULL without one. */
+/* Returns the form of a version prefix, often the form of the previous row; NULL if none matches. */
 static inline const Form *find_form(Run *run, int64_t prefix) {
     const Form *form = run->program->forms, *end = form + run->program->form_count;
     if (run->form != NULL && run->form->prefix == prefix) return run->form;
@@ -436,7 +436,7 @@ static Spot more_room(Writer *w, Spot p, int64_t size) {
     return bytes->data + at;
 }
 
-/* Reserves bytes. What was written may move: the spot of it is then another one. */
+/* Reserves bytes. The written bytes may move; the returned spot is the new one. */
 static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
 }
@@ -555,7 +555,7 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
     return write_struct(w, p, op->sub, place_of(input, index));
 }
 
-/* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
+/* Returns whether written bytes equal a default of fixed size; floats are compared as numbers. */
 static Py_NO_INLINE int is_same(const Op *op, const unsigned char *raw) {
     if (op->initial == Py_None) return 0;
     const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
@@ -564,7 +564,7 @@ static Py_NO_INLINE int is_same(const Op *op, const unsigned char *raw) {
     return PyFloat_Unpack8((const char *)raw, 0) == PyFloat_Unpack8((const char *)expected, 0);
 }
 
-/* Whether a value is the default of its field. No other struct than the one of all defaults is a default. */
+/* Returns whether a value is the default of its field. The only default struct is the one with all defaults. */
 static int is_default(Writer *w, const Op *op, int64_t index) {
     const Input *input = w->inputs + op->place;
     int64_t at = place_of(input, index), start, size;
@@ -584,7 +584,7 @@ static int is_default(Writer *w, const Op *op, int64_t index) {
            memcmp(input->data + start, PyBytes_AS_STRING(op->initial), (size_t)size) == 0;
 }
 
-/* Writes a varint `at` bytes from the start, where one byte was left for it; what follows moves up if it needs more. */
+/* Writes a varint into the byte reserved `at` bytes from the start; a longer varint moves the following bytes up. */
 static inline Spot fill_in(Writer *w, Spot p, int64_t at, int64_t value) {
     if (value > 0x7F) p = room_for(w, p, 4);
     if (p == NULL || value > 0x7F)
@@ -939,7 +939,7 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
     return p != source->end || beyond >> 63 ? MALFORMED : DONE;
 }
 
-/* Puts a batch, or nothing. Where only headers are read, those of compressed batches are believed. */
+/* Adds a complete batch or nothing. An unread buffer trusts the record count in the header of a compressed batch. */
 static Status put_batch(RecordColumns *self, const Source *source, int compressed, int64_t elements) {
     int64_t most = self->unread && compressed ? INT32_MAX : (source->end - source->p) / WALK_SMALLEST;
     if (source->count < 0 || source->count > elements || source->count > most) return MALFORMED;
@@ -1016,8 +1016,8 @@ static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
     return status;
 }
 
-/* Takes the table, and makes it if there is none; -1 with an exception if that fails, or if somebody else has it. Other
- * threads run until `leave_table`, and code of others: it is taken once. */
+/* Acquires the table, and creates it if necessary; -1 with an exception if that fails or another caller holds it. Other
+ * threads and foreign code can run until `leave_table`, so it can be acquired only once. */
 static int take_table(RecordColumns *self) {
     if (SET_FLAG(self->busy)) return refuse(PyExc_RuntimeError, "another thread is appending");
     if (self->table.columns != NULL || new_table(&self->table, self->shape, self->allocate, 0) == 0) return 0;

@@ -69,7 +69,7 @@ static inline int bit_at(const unsigned char *bits, int64_t at) {
     return bits[at >> 3] >> (at & 7) & 1;
 }
 
-/* The place of the value of an index among those of an input; the functions below take it. */
+/* Returns the position of an index's value in an input; the functions below take this position. */
 static inline int64_t place_of(const Input *input, int64_t index) {
     return index & input->mask;
 }

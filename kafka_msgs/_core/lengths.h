@@ -64,8 +64,8 @@ static inline unsigned char *store_length(unsigned char *p, int size, int flags,
     return p + size;
 }
 
-/* Stores a number at a place where one byte was left for it, in front of what ends at `end`, which moves up if it needs
- * more: up to 4 bytes of room behind the end. Returns the new end. */
+/* Stores a number in the byte reserved for it at `p`. A longer number moves the following bytes, up to `end`, by
+ * up to 4 bytes; the caller provides the room after the end. Returns the new end. */
 static inline unsigned char *store_before(unsigned char *p, unsigned char *end, uint32_t number) {
     unsigned char raw[5];
     ptrdiff_t extra = store_varint(raw, number) - raw - 1;
@@ -75,7 +75,7 @@ static inline unsigned char *store_before(unsigned char *p, unsigned char *end, 
     return end + extra;
 }
 
-/* Takes a tag above the last one, and the size of its value, whose bytes are there. */
+/* Takes a tag above the last one, and the size of its value; fails if the input is shorter than the value. */
 static inline const unsigned char *take_tag(const unsigned char *p, const unsigned char *end, int64_t *last,
                                             const unsigned char **size_at, uint32_t *size) {
     uint32_t tag;

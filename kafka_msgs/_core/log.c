@@ -38,7 +38,7 @@ static void add_time(Tally *tally, int64_t time) {
     if (time > tally->last_time) tally->last_time = time;
 }
 
-/* Remembers a producer; most batches have that of the batch before. */
+/* Adds a producer id; most batches have the same producer as the previous batch. */
 static int add_producer(Tally *tally, int64_t producer) {
     if (producer == tally->producer) return 0;
     tally->producer = producer;

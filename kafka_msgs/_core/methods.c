@@ -1,7 +1,7 @@
 /* encode, decode and read of message classes: from the class and the version straight to the codec.
  *
- * A method is made of the one in Python, which it calls for all that is not usual: a class that is not sealed, arguments
- * that are not right. What it looks up it keeps in the layout of the class.
+ * A method wraps the Python method, and calls it in all unusual cases, such as a class that is not sealed or invalid
+ * arguments. It caches codecs in the layout of the class.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -80,7 +80,8 @@ static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t f
     return result;
 }
 
-/* Method(function, verb, names): names has those of self or cls, data, version, offset and options, or None. */
+/* Method(function, verb, names): names contains the parameter names of self or cls, data, version, offset and options,
+ * or None. */
 static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *function, *names[PARAMETERS];
     int verb;

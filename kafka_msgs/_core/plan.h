@@ -1,7 +1,7 @@
 /* Plans, as the codec and the columns execute them: structs, and an op for each of their fields.
  *
- * Python lowers plans to tuples. What is read and checked here is all that the bytes depend on. Where values go, into
- * attributes or columns, is up to the `LoadOp` of the codec or of the columns.
+ * Python lowers plans to tuples. This file reads and checks everything that determines the bytes. The `LoadOp` of the
+ * codec or of the columns decides the destination of the values: attributes or columns.
  */
 #ifndef KAFKA_MSGS_PLAN_H
 #define KAFKA_MSGS_PLAN_H
@@ -54,7 +54,8 @@ typedef struct Struct {
 
 #define MAX_DEPTH 1000 /* of structs in each other: each takes some of the stack */
 
-/* Returns the struct of a number above that of its owner, so that none contains itself; NULL with an exception. */
+/* Returns a struct by its number, which must exceed its owner's so that no struct contains itself; NULL with an
+ * exception. */
 static const Struct *find_sub(Struct *structs, Py_ssize_t count, const Struct *owner, Py_ssize_t number) {
     if (number <= owner - structs || number >= count || owner->depth >= MAX_DEPTH) {
         PyErr_SetString(PyExc_ValueError, "not a struct of a program");

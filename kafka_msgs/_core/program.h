@@ -1,8 +1,8 @@
 /* Programs: where each field of a message goes in a table, at each of its versions. native.py makes them.
  *
- * A program is read from tuples once and never changes, so any number of threads may run it. What is checked here is all
- * that the memory of the tables depends on: that each column is of the kind that its values need, and that each struct
- * fills in all columns below its own, once. What the fields mean is not known here.
+ * A program is read from tuples once and never changes, so any number of threads may run it. The checks in this file
+ * protect the memory of the tables: each column has the kind that its values need, and each struct fills all columns
+ * below its own exactly once. The meaning of the fields is outside the scope of this file.
  */
 #ifndef KAFKA_MSGS_PROGRAM_H
 #define KAFKA_MSGS_PROGRAM_H
@@ -54,7 +54,7 @@ static int check_column(const Program *self, const Struct *owner, Py_ssize_t col
     return 0;
 }
 
-/* The place is the number of the column, and the last number that of the struct that is the default. */
+/* The place is the column number, and the last number is the number of the default struct. */
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     Program *self = program;
     PyObject *column, *initial;

@@ -6,7 +6,7 @@
  *
  * Sections: 1 storage, 2 reading, 3 writing, 4 hashing, 5 what the module keeps. The layout of a record is in walk.h.
  *
- * A collector has state of its own. Without the GIL its lock guards it: whoever calls it comes after the one before.
+ * Each collector has separate state. Without the GIL the lock of the collector guards it and serializes the callers.
  *
  * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
  * without one for bytes that are not records. Functions returning int give 0, or -1 in the same two ways.
@@ -47,13 +47,13 @@ typedef struct {
     PyObject *timestamp, *key, *value, *headers;
 } Storage;
 
-/* A record that also knows its topic and its partition, which it shares with the other records of its batch. */
+/* A record with its topic and partition, which all records of a batch share. */
 typedef struct {
     Storage record;
     PyObject *topic, *partition; /* owned */
 } Placed;
 
-/* The owned objects stand side by side, those of the class in front of those of its subclass. */
+/* The owned objects are adjacent: first the objects of the class, then the objects of its subclass. */
 _Static_assert(offsetof(Storage, headers) - offsetof(Storage, wide) == 4 * sizeof(PyObject *), "five objects");
 _Static_assert(offsetof(Placed, topic) == sizeof(Storage) && sizeof(Placed) == sizeof(Storage) + 2 * sizeof(PyObject *),
                "and two more");
@@ -77,10 +77,10 @@ static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
     return offset;
 }
 
-/* Frees a record of so many objects, or what is a record of an instance of a subclass. Classes made in Python share a
- * function that looks for slots, dictionaries and weak references up the line of bases, and provides for deep nesting: a
- * record has none of these, and that search would take a sixth of the time of reading records. So classes that are bound
- * have this one. */
+/* Frees a record with `objects` owned objects, or the record part of a subclass instance. Classes created in Python
+ * share a function that searches all base classes for slots, dictionaries and weak references, and handles deep
+ * nesting. Records have none of these, and the search would be one sixth of the time spent reading records. So bound
+ * classes use this function instead. */
 static inline void free_record(PyObject *self, int objects) {
     if (Py_TYPE(self)->tp_finalize != NULL && PyObject_CallFinalizerFromDealloc(self) < 0) return;
     if (PyType_IS_GC(Py_TYPE(self))) PyObject_GC_UnTrack(self);
@@ -191,7 +191,7 @@ static inline int add(int64_t base, int64_t delta, int64_t *sum) {
     return 1;
 }
 
-/* Makes the int base + delta; those of more than 64 bits are left to the Python side. */
+/* Creates the int base + delta; sums of more than 64 bits are left to the Python side. */
 static PyObject *make_sum(int64_t base, int64_t delta) {
     int64_t value;
     return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
@@ -201,7 +201,7 @@ static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
     return make_sum(r->base_offset, record->offset_delta);
 }
 
-/* Makes a timestamp, or takes that of the record before: producers send many records in a millisecond. */
+/* Creates a timestamp, or reuses the previous record's timestamp: producers send many records in a millisecond. */
 static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
     if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
     if (r->last_timestamp == NULL || r->last_delta != record->timestamp_delta) {
@@ -231,7 +231,7 @@ static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
     return PyUnicode_DecodeUTF8((const char *)raw, size, "surrogateescape");
 }
 
-/* Makes the name of the header at a place, or takes that of the record before where it is the same. */
+/* Creates the name of the header at an index, or reuses an equal name of the previous record. */
 static PyObject *find_name(Reader *r, int32_t place, const unsigned char *raw, int32_t size) {
     if (place >= NAME_MEMO) return make_name(raw, size);
     NameEntry *entry = &r->names[place];
@@ -336,7 +336,7 @@ static PyObject *make_marks(Reader *r) {
     return marks;
 }
 
-/* Each call is a loop of its own, with what it makes inlined. */
+/* Each call compiles to a separate loop with an inlined constructor. */
 static PyObject *make_part(Reader *r, int part) {
     if (part == PART_RECORDS) return make_list(r, make_record, 1);
     if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
@@ -436,8 +436,8 @@ static int resize_buffer(Collector *self, Py_ssize_t room) {
     return HAS_GIL ? _PyBytes_Resize(&self->buffer, HEADER_SIZE + room) : move_records(self, room);
 }
 
-/* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
- * that of the batch would be taken from the system, and given back to it, for every batch anew. */
+/* Reserves `need` bytes after the records. With the GIL the buffer grows by one eighth at a time: a buffer much larger
+ * than the batch would be allocated from the system, and returned to it, for every batch. */
 static int make_room(Collector *self, size_t need) {
     if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEADER_SIZE - self->size) return no_memory();
     if (self->exports > 0) return refuse(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
@@ -590,8 +590,8 @@ static int add_exact(Collector *self, PyObject *const *values, int checked) {
     return taken;
 }
 
-/* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile, as other threads may: a
- * record that was given no offset gets the next one only now. */
+/* Calls the Python side to convert the arguments to exact types, or to raise. The conversion, and other threads, may
+ * add records meanwhile, so a record without an offset gets the next offset only afterward. */
 static int add_checked(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords, PyObject *offset) {
     PyObject *checked = PyMethod_New(self->state->checked, (PyObject *)self), *values[ARGUMENTS];
     PyObject *made = checked == NULL ? NULL : PyObject_Vectorcall(checked, args, (size_t)count, keywords);

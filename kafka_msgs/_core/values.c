@@ -1,11 +1,12 @@
-/* Sealed classes: the C form of what attrs and schema.py give to message classes.
+/* Sealed classes: C versions of the methods that attrs and schema.py add to message classes.
  *
- * A class is sealed when it is made: `Layout` changes the slots of the type, and changes them back at its end. Only
- * speed changes. What the fast forms do not expect they leave to the class itself: it raises the errors.
+ * A class is sealed when it is created: `Layout` replaces the slots of the type, and restores them at its end. Only
+ * speed changes. The fast versions leave unexpected arguments to the class itself, which raises the errors.
  *
- * An instance is known to the garbage collector only if a cycle could pass through it, see `in_cycle`.
+ * The garbage collector tracks an instance only if a cycle could pass through it, see `in_cycle`.
  *
- * Without the GIL a class whose layout is in use by another thread stays sealed: only calls of the class end, see `retire`.
+ * Without the GIL, a class whose layout is in use by another thread stays sealed: only the fast call of the class ends,
+ * see `retire`.
  *
  * Sections: 1 making values, 2 comparing and hashing, 3 freeing, 4 layouts, 5 what the module keeps.
  */
@@ -50,7 +51,8 @@ static int fill_given(const Layout *layout, PyObject *self, PyObject *const *arg
     return 1;
 }
 
-/* Fills the other slots from another instance, or with the defaults; returns 0 if the other has an empty slot, too. */
+/* Fills the remaining slots from another instance, or with the defaults; returns 0 if `other` also has an empty
+ * slot. */
 static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
     int cyclic = layout->temporary;
     for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
@@ -63,8 +65,8 @@ static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
     return 1;
 }
 
-/* Makes an instance; NULL without an exception if the arguments are not right. Here and below, a layout in use is held:
- * code of others may run, and could unseal the class. */
+/* Creates an instance; NULL without an exception if the arguments are invalid. Here and below, a reference protects the
+ * layout in use: foreign code may run, and could unseal the class. */
 static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *args, PyObject *names) {
     PyObject *held = HELD(layout);
     PyObject *self = new_value(&layout->core->values, layout->type);
@@ -73,7 +75,7 @@ static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *ar
     return self;
 }
 
-/* Calls what would have been called without the core. */
+/* Calls the function that would run without the core. */
 static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyObject *call = PyObject_GetAttrString((PyObject *)&PyType_Type, "__call__"), *result = NULL;
     PyObject *bound = call == NULL ? NULL : PyMethod_New(call, type);
@@ -304,7 +306,8 @@ static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     return (PyObject *)self;
 }
 
-/* Makes the class what it was, as far as nobody else has changed it since. No other thread uses it meanwhile. */
+/* Restores the original slots of the class, except for slots changed since. No other thread uses the class
+ * meanwhile. */
 static void unseal(Layout *self) {
     PyTypeObject *type = self->type;
     if (type == NULL || layout_of(type) != self) return;
@@ -316,8 +319,8 @@ static void unseal(Layout *self) {
     PyType_Modified(type);
 }
 
-/* Ends what must end when a class is not plain any more. Without the GIL other threads may be anywhere in its instances: then
- * these stay as they are, and CPython itself has replaced what the class now has of its own. */
+/* Retires the layout of a class that is no longer plain. Without the GIL, other threads may be using its instances, so
+ * only the fast call ends; CPython itself has replaced the slots that the class now overrides. */
 static void retire(Layout *self) {
     if (HAS_GIL)
         unseal(self);

@@ -1,4 +1,4 @@
-/* Sealed classes: message classes whose instances the core makes, compares, hashes and frees. values.c has the rest. */
+/* Sealed classes: message classes whose instances the core creates, compares, hashes and frees. See values.c. */
 #ifndef KAFKA_MSGS_VALUES_H
 #define KAFKA_MSGS_VALUES_H
 
