@@ -1,15 +1,16 @@
 /* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
- * It owns speed. It reads the same plans as the other executors (native.py lowers them to tuples), and accepts and
- * refuses the same inputs. It does not explain a refusal: it records the location of the fault while the calls return.
- * The reference interpreter then resumes at that location and raises the error.
+ * Its only purpose is speed. It reads the same plans as the other executors (native.py lowers them to tuples), and
+ * accepts and refuses the same inputs. It does not explain a refusal: it records the location of the fault while the
+ * calls return. The reference interpreter then resumes at that location and raises the error.
  *
  * Sections: 1 programs, 2 reading bytes, 3 passing over values, 4 decoding, 5 writing bytes, 6 encoding, 7 the Codec
- * type, 8 what the module keeps. patch.h has the changing of single fields.
+ * type, 8 what the module keeps. patch.h contains the edits of single fields.
  *
- * Conventions. Functions returning PyObject * give a new reference, or NULL with an exception set. Functions returning
- * int give 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program alive, and is
- * itself kept alive by the call. Every read is preceded by a check of the form `end - p < n`, which cannot overflow.
+ * Conventions. Functions returning PyObject * return a new reference, or NULL with an exception set. Functions
+ * returning int return 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program
+ * alive, and the call keeps the codec alive. A check of the form `end - p < n`, which cannot overflow, precedes every
+ * read.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -204,7 +205,7 @@ static inline int read_tag_count(Reader *r, uint32_t *count) {
     return 0;
 }
 
-/* Reads a tag above the last one and the size of its value; `*op` is the field, NULL if the schema does not know it. */
+/* Reads a tag above the last one and the size of its value; `*op` is the field, or NULL if the tag is unknown. */
 static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
     const unsigned char *p = take_tag(r->p, r->end, last, &r->size_at, size);
     if (p == NULL) return malformed(r->state);
@@ -222,7 +223,7 @@ static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t 
     return trace(&r->fault->trail, step);
 }
 
-/* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
+/* Goes back to an unreadable tag, with `left` tags to read after the tag `last`. */
 static Py_NO_INLINE int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
     return tags_failed(r, AT_TAG, left, last, TAG_SECTION);
@@ -321,7 +322,7 @@ failed:
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
 
-/* Makes an int, or finds the same one made lately. */
+/* Creates an int, or returns an equal int created recently. */
 static PyObject *make_large_int(CodecState *state, int64_t value) {
     if (!HAS_GIL) return PyLong_FromLongLong(value);
     IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
@@ -352,7 +353,7 @@ static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
     return uuid;
 }
 
-/* Makes the value of a fixed-size op; its bytes are known to be there. */
+/* Creates the value of a fixed-size op; the caller has checked that its bytes exist. */
 static inline PyObject *make_fixed(CodecState *state, int code, const unsigned char *p) {
     if (code == OP_INT32) return make_int(state, (int32_t)load32(p));
     if (code == OP_INT64) return PyLong_FromLongLong((int64_t)load64(p)); /* offsets and times rarely repeat */
@@ -363,7 +364,7 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     return make_int(state, load_number(code, p));
 }
 
-/* Makes a string; most are ASCII, which CPython's decoder looks at more slowly. */
+/* Creates a string; most strings are ASCII, which CPython's decoder handles more slowly. */
 static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length, const char *errors) {
     if (length < 2 || !is_ascii(first, first + length))
         return PyUnicode_DecodeUTF8((const char *)first, length, errors);
@@ -372,7 +373,7 @@ static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length,
     return text;
 }
 
-/* Makes a view of bytes of the source; a view of nothing does not keep the source alive. */
+/* Creates a view of source bytes; an empty view does not keep the source alive. */
 static Py_NO_INLINE PyObject *make_view(Reader *r, const unsigned char *first, Py_ssize_t length) {
     if (length == 0) return PyMemoryView_FromObject(r->state->empty_view);
     if (r->view == NULL && (r->view = PyMemoryView_FromObject(r->source)) == NULL) return NULL;
@@ -410,8 +411,8 @@ static inline PyObject *decode_item(Reader *r, const Op *op) {
     return make_fixed(r->state, op->item_code, r->p - size);
 }
 
-/* Counts values to be made, and lets other threads run now and then, as they do between the bytecodes of Python: what is
- * being made is unknown to them. */
+/* Counts values before they are created, and sometimes lets other threads run, as Python does between bytecodes: other
+ * threads cannot reach the unfinished objects. */
 static inline void count_items(Reader *r, Py_ssize_t count) {
     r->items += count;
     if (r->items < ITEMS_AT_ONCE) return;
@@ -420,7 +421,7 @@ static inline void count_items(Reader *r, Py_ssize_t count) {
     Py_END_ALLOW_THREADS;
 }
 
-/* Reads `count` elements into a tuple that grows with what was read, so that a count alone allocates little. */
+/* Reads `count` elements into a tuple that grows while reading, so that a count alone allocates little. */
 static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
     Py_ssize_t size = count < CHUNK ? count : CHUNK, counted = size;
     PyObject *items = PyTuple_New(size);
@@ -455,7 +456,7 @@ static inline int same_words(const uint32_t *words, const unsigned char *raw, Py
     return different == 0;
 }
 
-/* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
+/* Creates the tuple of a short int32 array, or returns an equal tuple created recently. */
 static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_ssize_t count) {
     CodecState *state = r->state;
     uint64_t hash = (uint64_t)count;
@@ -528,7 +529,7 @@ static int decode_tagged(Reader *r, const Struct *s, const Op *op, PyObject *obj
     return 0;
 }
 
-/* Appends an unknown tag to a list, which is made for the first one. */
+/* Appends an unknown tag to a list; the first unknown tag creates the list. */
 static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_t size) {
     if (r->elements < 1 || r->room < size) return malformed(r->state);
     if (*unknown == NULL && (*unknown = PyList_New(0)) == NULL) return -1;
@@ -543,8 +544,8 @@ static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_
     return failed;
 }
 
-/* Reads the tags of a section that is not empty, and keeps those that the schema does not know. Without an object for their
- * values it passes over all of them. */
+/* Reads the tags of a section that is not empty, and collects tags unknown to the schema. Without an object for the
+ * values it skips all tags. */
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown) {
     int64_t last = -1;
     for (uint32_t left = count; left > 0; left--) {
@@ -577,7 +578,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     return 0;
 }
 
-/* Stores the value that was made of the next `size` bytes, and goes on. */
+/* Stores the value created from the next `size` bytes, and continues with the next op. */
 #define STORE(made, size)                                                                                              \
     value = made;                                                                                                      \
     p += size;                                                                                                         \
@@ -585,7 +586,8 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     *slot_of(object, op->place) = value;                                                                               \
     DISPATCH(++op)
 
-/* Makes an int64, or shares the previous one of the same struct: a high watermark mostly is the last stable offset. */
+/* Creates an int64, or shares the previous int64 of the same struct: a high watermark mostly is the last stable
+ * offset. */
 static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *previous, PyObject **made) {
     if ((uint64_t)value - (uint64_t)LEAST_INT < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
     if (value == *previous && *made != NULL) return Py_NewRef(*made);
@@ -708,19 +710,19 @@ static int grow(Writer *w, size_t need) {
     return 0;
 }
 
-/* Returns what was written. */
+/* Returns the written bytes. */
 static PyObject *finish(Writer *w) {
     if (w->bytes == NULL) return PyBytes_FromStringAndSize((const char *)w->start, w->p - w->start);
     if (_PyBytes_Resize(&w->bytes, w->p - w->start) < 0) return NULL;
     return Py_NewRef(w->bytes);
 }
 
-/* Makes room for `need` more bytes. */
+/* Reserves `need` more bytes. */
 static inline int reserve(Writer *w, size_t need) {
     return (size_t)(w->end - w->p) >= need ? 0 : grow(w, need);
 }
 
-/* Writes a length and makes room for `extra` bytes after it. */
+/* Writes a length and reserves `extra` bytes after it. */
 static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
     if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
     if (reserve(w, 5 + extra) < 0) return -1;
@@ -780,8 +782,8 @@ static int encode_float(Writer *w, PyObject *item) {
     return 0;
 }
 
-/* Writes a fixed-size value where its bytes are reserved. Positional ints of the most frequent kinds do not come here:
- * encode_fields has them inline. */
+/* Writes a fixed-size value into reserved bytes. encode_fields handles positional ints of the most frequent kinds
+ * inline. */
 static int encode_fixed(Writer *w, int code, PyObject *item) {
     if (code == OP_UUID) return encode_uuid(w, item);
     if (code == OP_FLOAT64) return encode_float(w, item);
@@ -920,7 +922,8 @@ static int uuid_differs(const CodecState *state, PyObject *value, PyObject *init
     return !same;
 }
 
-/* Whether any of a struct's fields from an op on is not the default; `all`, or only those that cannot be ignored. */
+/* Returns whether any field of a struct, from an op on, differs from its default; checks `all` fields, or only fields
+ * that are not ignorable. */
 static int fields_differ(Writer *w, const Op *op, PyObject *object, int all) {
     int different = 0;
     for (; op->label != OP_END && different == 0; op++) {
@@ -933,7 +936,7 @@ static int fields_differ(Writer *w, const Op *op, PyObject *object, int all) {
     return different;
 }
 
-/* Whether a struct is not the one whose fields all have their defaults: no other can be a default. */
+/* Returns whether a struct differs from the struct with all defaults, the only one that can be a default. */
 static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     if (!PyObject_TypeCheck(object, s->type)) return 1;
     PyObject *unknown = *slot_of(object, s->unknown);
@@ -943,7 +946,7 @@ static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     return different == 0 ? fields_differ(w, s->absent, object, 1) : different;
 }
 
-/* Whether a struct has the very values of the default, as it has where its fields were not given. */
+/* Returns whether a struct shares the value objects of the default, as structs created without arguments do. */
 static inline int same_slots(const Op *op, PyObject *value) {
     const PyTypeObject *type = op->sub->type;
     return op->sub->comparable && Py_TYPE(value) == type && Py_TYPE(op->initial) == type &&
@@ -1004,7 +1007,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     return failed;
 }
 
-/* Writes the unknown tags, whose numbers are above all known ones, behind `count` known ones. */
+/* Writes the unknown tags, whose numbers are above all known tags, after `count` known tags. */
 static int encode_unknown_tags(Writer *w, const Struct *s, PyObject *unknown, Py_ssize_t *count) {
     PyObject *pairs = as_tuple(w->state, unknown);
     if (pairs == NULL) return -1;
@@ -1044,7 +1047,7 @@ static inline int has_defaults(const Struct *s, PyObject *object) {
     return 1;
 }
 
-/* Writes what follows the positional fields. */
+/* Ends a struct after its positional fields: writes the tag section of flexible versions. */
 static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
     if (unknown == NULL || (!s->flexible && is_set(unknown))) {
@@ -1062,8 +1065,8 @@ static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     return failed;
 }
 
-/* Writes a short array of plain ints where SLACK bytes are reserved; returns the position after it, or NULL without an
- * exception when this is something else. */
+/* Writes a short array of plain ints into SLACK reserved bytes; returns the position after it, or NULL without an
+ * exception for any other value. */
 static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, unsigned char *p) {
     if (!PyTuple_CheckExact(ids)) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(ids);
@@ -1078,7 +1081,7 @@ static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, 
     return p;
 }
 
-/* Writes the int of so many bits that a slot has, and goes on. */
+/* Writes the int in a slot with the given number of bits, and continues with the next op. */
 #define WRITE(bits, read)                                                                                              \
     value = *slot_of(object, op->place);                                                                               \
     if (value == NULL || read(w, value, INT##bits##_MIN, INT##bits##_MAX, &number) < 0) goto refused;                  \
@@ -1147,7 +1150,7 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
 /* ------------------------------------------------------------------------------------------- 7 The Codec type */
 
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
- * makes these. */
+ * creates codecs. */
 static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *specs;
     CoreState *core = core_of_type(type);
@@ -1187,7 +1190,7 @@ static void raise_made(PyObject *make, PyObject *arguments) {
     }
 }
 
-/* Returns the bytes of any buffer, which must have the offset: messages never change with what they were decoded from. */
+/* Returns the bytes of any buffer, which must contain the offset: messages never change with their source. */
 static PyObject *as_bytes(PyObject *data, Py_ssize_t offset) {
     int is_bytes = PyBytes_CheckExact(data); /* a view of an instance of a subclass could be part of a cycle */
     PyObject *view = is_bytes ? NULL : PyMemoryView_FromObject(data);
@@ -1380,7 +1383,7 @@ static PyType_Slot codec_slots[] = {
 
 /* ---------------------------------------------------------------------------------------------- 8 What the module keeps */
 
-/* Takes what UUIDs are made of from the one of zeros. */
+/* Takes the attributes of UUID objects from the zero UUID. */
 static int load_uuid(CodecState *state) {
     state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     if (state->zero_uuid == NULL) return -1;
@@ -1391,7 +1394,7 @@ static int load_uuid(CodecState *state) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Returns the bytes that a view shows a part of, and where the part begins; None if it is a view of something else. */
+/* Returns the source bytes object of a view and the view's offset in it; None for a view of any other object. */
 static PyObject *view_source(PyObject *Py_UNUSED(module), PyObject *view) {
     if (!PyMemoryView_Check(view) || ((PyMemoryViewObject *)view)->flags & _Py_MEMORYVIEW_RELEASED) Py_RETURN_NONE;
     const Py_buffer *part = PyMemoryView_GET_BUFFER(view);

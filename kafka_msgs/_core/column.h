@@ -65,7 +65,7 @@ static inline int has_offsets(const Column *column) {
     return column->kind == COLUMN_TEXT || column->kind == COLUMN_LIST;
 }
 
-/* The next column that has the same indexes: those below a list have the indexes of its elements. */
+/* The next column with the same indexes: columns below a list have the indexes of its elements. */
 static inline Column *next_alike(Column *column) {
     return column + (column->kind == COLUMN_LIST ? column->span : 1);
 }
@@ -132,7 +132,7 @@ static Status grow_column(Table *table, Column *column, int64_t count) {
     return DONE;
 }
 
-/* Reserves the indexes below `count` in a column and in all others that have the same indexes. */
+/* Reserves the indexes below `count` in a column and in all other columns with the same indexes. */
 static Status reserve(Table *table, Column *column, int64_t count) {
     Status status = DONE;
     for (Column *end = column + column->span; column < end && status == DONE; column = next_alike(column)) {
@@ -184,7 +184,7 @@ static inline Status put_text(Table *table, Column *column, int64_t index, const
     return DONE;
 }
 
-/* Lists: gives the list at an index `count` elements and reserves them; `*first` is the index of the first. */
+/* Lists: sets the length of the list at an index to `count` and reserves its elements; `*first` is the first index. */
 static inline Status put_list(Table *table, Column *column, int64_t index, int64_t count, int64_t *first) {
     *first = column->end;
     if (count > MAX_OFFSET - *first) return FULL;
@@ -192,7 +192,7 @@ static inline Status put_list(Table *table, Column *column, int64_t index, int64
     return reserve(table, column + 1, *first + count);
 }
 
-/* Makes a column and all below it what it was before anything was put at `index` or behind it. */
+/* Rolls back a column and all columns below it to the state before any value at `index` or after it. */
 static void take_back(Column *column, int64_t index) {
     for (Column *end = column + column->span; column < end; column = next_alike(column)) {
         for (int64_t i = index; i < column->null_end; i++) {
@@ -221,8 +221,8 @@ static void free_table(Table *table) {
     table->columns = NULL;
 }
 
-/* Makes an empty table of the shape of a first column and what is below it, with `count` indexes reserved; -1 with an
- * exception. */
+/* Creates an empty table with the shape of a first column and its descendants, with `count` indexes reserved; -1 with
+ * an exception. */
 static int new_table(Table *table, const Column *shape, PyObject *allocate, int64_t count) {
     Status status;
     table->allocate = Py_NewRef(allocate);

@@ -32,7 +32,7 @@ static int copy_until(Patch *t, const unsigned char *place) {
     return 0;
 }
 
-/* Reads a value, and writes what an edit makes of it; the same object means that it stays as it is. */
+/* Reads a value, and writes the result of its edit; the same object means that the value is unchanged. */
 static int edit_value(Patch *t, const Op *op) {
     const unsigned char *start = t->reader.p;
     PyObject *old = decode_any(&t->reader, op);

@@ -12,9 +12,9 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops: a value of fixed size, and three of these that have code of their own; a value with a length or a
- * marker; the same with a compact length; an array of int32 with one that is not null, of which Kafka's messages are full;
- * a value that is passed over; and the end, behind the last op of every list. */
+/* Labels of ops: a value of fixed size, and three fixed sizes with separate code; a value with a length or a marker; a
+ * value with a compact length; an array of int32 with a compact length that is not nullable, which is frequent in
+ * Kafka's messages; a skipped value; and the end, after the last op of every list. */
 enum { OP_FIXED, OP_SHORT, OP_INT, OP_LONG, OP_SIZED, OP_COMPACT, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
@@ -152,7 +152,7 @@ static void clear_structs(Struct **structs, Py_ssize_t *count) {
     *structs = NULL;
 }
 
-/* Returns the field that a tag stands for; NULL if the schema does not know it, or not at this version. */
+/* Returns the field of a tag; NULL if the schema does not define the tag at this version. */
 static inline const Op *find_tag(const Struct *s, int64_t tag) {
     const Op *op = s->tagged;
     while (op->label != OP_END && op->tag != tag)

@@ -1,4 +1,4 @@
-/* Programs: where each field of a message goes in a table, at each of its versions. native.py makes them.
+/* Programs: the column of each field of a message in a table, for each version. native.py creates programs.
  *
  * A program is read from tuples once and never changes, so any number of threads may run it. The checks in this file
  * protect the memory of the tables: each column has the kind that its values need, and each struct fills all columns
@@ -15,7 +15,7 @@
 #include "ops.h"
 #include "plan.h"
 
-/* Where the bytes of a row begin: behind `prefix` with the struct `root`. */
+/* The start of a row: the version prefix `prefix`, followed by the struct `root`. */
 typedef struct {
     int prefix;
     int too_deep; /* deeper than the budget: nothing can be decoded */
