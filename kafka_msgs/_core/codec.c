@@ -68,7 +68,7 @@ typedef struct {
     Py_ssize_t struct_count;
     Struct *structs;          /* the root is the first */
     long long elements, room; /* the decode budget */
-    int too_deep;             /* deeper than the budget: nothing can be decoded */
+    int too_deep;             /* deeper than the budget: every decode fails */
     int views;                /* zero-copy fields become memoryviews */
     Py_ssize_t hint;          /* size of the last encoded message */
     const char *handler;      /* for strings, NULL for strict */
@@ -141,13 +141,13 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
     const unsigned char *start;
-    const unsigned char *size_at; /* where the size of the last tag is */
+    const unsigned char *size_at; /* position of the last tag's size */
     CodecState *state;
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
     PyObject *view;         /* of all of it, made for the first view of a part; owned, or NULL */
     const char *errors;     /* handler for strings, NULL for strict */
-    int64_t elements, room; /* what is left of the budget */
+    int64_t elements, room; /* the remaining budget */
     Py_ssize_t items;       /* decoded since other threads could run, roughly */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
     Fault *fault;
@@ -686,8 +686,8 @@ typedef struct {
     unsigned char *start, *p, *end;
     CodecState *state;
     const char *errors;              /* handler for strings, NULL for strict */
-    PyObject *bytes;                 /* what is written, once it is more than the stack holds; owned */
-    Trail trail;                     /* to what cannot be written */
+    PyObject *bytes;                 /* the output, once it exceeds the buffer on the stack; owned */
+    Trail trail;                     /* to the invalid value */
     unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the bytes */
 } Writer;
 
@@ -1161,7 +1161,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                                    &self->too_deep, &self->views, &self->errors, &self->encode_failure,
                                    &self->decode_failure, &self->trailing_data);
     for (int i = 0; i < 4; i++)
-        Py_XINCREF(self->owned[i]); /* those that were parsed */
+        Py_XINCREF(self->owned[i]); /* the parsed arguments */
     failed = failed || check_budget(self->elements, self->room) < 0;
     if (!failed && self->errors != Py_None) failed = (self->handler = PyUnicode_AsUTF8(self->errors)) == NULL;
     if (!failed && PyTuple_GET_SIZE(specs) < 1) failed = refuse(PyExc_ValueError, "a program has structs");

@@ -24,10 +24,10 @@
 
 typedef enum {
     DONE,
-    MALFORMED, /* the input is not what it should be */
-    NO_MEMORY, /* or another exception of what makes memory, which is then set */
+    MALFORMED, /* the input is invalid */
+    NO_MEMORY, /* or another exception of the allocation function, which is then set */
     FULL,      /* a column would need offsets of more than 32 bits */
-    BROKEN,    /* the offsets of an array do not ascend, or leave what they are of */
+    BROKEN,    /* the offsets of an array do not ascend, or exceed its content */
 } Status;
 
 enum { VALID, OFFSETS, DATA, MEMORIES };
@@ -35,16 +35,16 @@ enum { VALID, OFFSETS, DATA, MEMORIES };
 typedef struct {
     unsigned char kind;
     unsigned char width; /* bytes of a value of fixed size; bytes of text that are reserved with each index */
-    int32_t span;        /* how many columns this one and those below it are */
+    int32_t span;        /* the number of columns: this one and its descendants */
     int64_t capacity;    /* indexes that are reserved */
     int64_t room;        /* text: bytes that are reserved */
-    int64_t end;         /* text and lists: where the value behind the last one starts */
+    int64_t end;         /* text and lists: the start of the value after the last one */
     int64_t nulls;
-    int64_t null_end; /* behind the last null */
+    int64_t null_end; /* after the last null */
     union {
         struct {
-            unsigned char *valid; /* bitmap; NULL while nothing is null; bits from null_end on are set */
-            int32_t *offsets;     /* text and lists: where each index starts, and behind the last one its end */
+            unsigned char *valid; /* bitmap; NULL without nulls; bits from null_end on are set */
+            int32_t *offsets;     /* text and lists: the start of each index, then the end of the last one */
             unsigned char *data;
         };
         void *starts[MEMORIES]; /* all of these */

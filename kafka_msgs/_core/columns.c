@@ -41,7 +41,7 @@ typedef struct {
     Fault *fault;
     Table *table;
     Column *columns;        /* the table's */
-    int64_t elements, room; /* what is left of the budget */
+    int64_t elements, room; /* the remaining budget */
     Status status;
 } Reader;
 
@@ -309,13 +309,13 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
 /* A run over some rows, and its destination. */
 typedef struct Run {
     const Program *program;
-    Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
+    Status (*step)(struct Run *, int64_t row); /* the function for each row that is not null */
     Table table;
-    Table faults;  /* of one column, made for the first malformed row: where it is wrong, as keep_fault has it */
+    Table faults;  /* one column, created for the first malformed row: fault locations, as stored by keep_fault */
     int64_t bad;   /* how many faults there are */
-    Input *inputs; /* what is read: a binary column; or the program's columns, and behind them the forms' numbers */
+    Input *inputs; /* the input: a binary column; or the program's columns, followed by the forms' numbers */
     Py_buffer (*held)[MEMORIES]; /* their buffers */
-    long long first, count;      /* the rows: those from `first` on */
+    long long first, count;      /* `count` rows from `first` on */
     const Form *form;            /* of the row before */
     int prefix;                  /* whether each encoded row begins with the number of its form */
 } Run;
@@ -409,7 +409,7 @@ static Status do_rows(Run *run, int64_t *row) {
 typedef struct {
     const Input *inputs;
     Table *table;             /* of one column, the bytes */
-    const unsigned char *end; /* of what is reserved */
+    const unsigned char *end; /* of the reserved bytes */
     int64_t row, rows;        /* which row is written, of how many */
     Status status;
 } Writer;
@@ -804,7 +804,7 @@ static PyType_Slot program_slots[] = {
 
 /* ------------------------------------------------------------------------------------------------- 4 Records */
 
-/* Each part's columns, in preorder. Those that are fields of a batch's header have an op, and a place in the header. */
+/* The columns of each part, in preorder. Columns of batch header fields have an op, and a position in the header. */
 static const struct {
     unsigned char kind, width, span, op, at;
 } PART_COLUMNS[RECORD_COLUMN_COUNT][4] = {
@@ -829,7 +829,7 @@ _Static_assert(COUNT_AT + sizeof(int32_t) == HEADER_SIZE, "each field is in the 
 
 typedef struct {
     PyObject_HEAD
-    int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
+    int32_t wanted[RECORD_COLUMN_COUNT]; /* the index of each column of records, 0 if unwanted */
     Column shape[1 + RECORD_COLUMN_COUNT + 3];
     PyObject *allocate;
     Table table;          /* its columns are NULL before they are made */
@@ -838,12 +838,12 @@ typedef struct {
     long long rows, size; /* long long, as members of that type are; the bytes of the records, without headers */
 } RecordColumns;
 
-/* Batches after each other, and where to stop in them. */
+/* A run of consecutive batches, and the limits at which to stop. */
 typedef struct {
-    PyObject *data;       /* what has the bytes; borrowed */
+    PyObject *data;       /* the owner of the bytes; borrowed */
     Place start;          /* the byte at position 0 */
-    Py_ssize_t at, end;   /* of what is not added yet */
-    long long shift;      /* what is added to a place to get the position */
+    Py_ssize_t at, end;   /* of the batches not added yet */
+    long long shift;      /* added to a place to get the position */
     long long elements;   /* records and headers that a batch may have */
     long long rows, size; /* at which the columns are full */
     Py_buffer body;       /* the records of the batch at `at` if they are compressed; its obj is NULL for none */
@@ -883,7 +883,7 @@ static inline int64_t add_number(int64_t base, int64_t delta, uint64_t *beyond) 
     return (int64_t)sum;
 }
 
-/* Reserves what a batch needs at the most, of which values are the most, mostly. */
+/* Reserves the maximum memory that a batch can need; values mostly need the largest part. */
 static Status reserve_batch(RecordColumns *self, const Source *source) {
     Column *values = self->table.columns + self->wanted[RECORD_COLUMN_VALUE];
     Status status = reserve(&self->table, self->table.columns, self->rows + source->count);
@@ -892,7 +892,7 @@ static Status reserve_batch(RecordColumns *self, const Source *source) {
     return reserve_text(&self->table, values, room < MAX_OFFSET ? room : MAX_OFFSET);
 }
 
-/* Where the numbers of the first record of a batch go; NULL if they are not wanted. */
+/* Returns the destination of the first record's numbers; NULL if the column is not wanted. */
 static void *first_number(const RecordColumns *self, int part) {
     const Column *column = self->table.columns + self->wanted[part];
     return self->wanted[part] == 0 ? NULL : column->data + self->rows * column->width;

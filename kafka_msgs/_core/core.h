@@ -91,7 +91,7 @@ typedef union {
     struct {
         PyTypeObject *storage_type;
         PyTypeObject *record_type;                       /* a subclass that adds nothing; NULL until it is bound */
-        PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
+        PyTypeObject *placed_storage_type, *placed_type; /* the same for records with topic and partition */
         PyObject *empty_tuple;
         PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
         PyObject *names[ARGUMENTS]; /* of append's arguments */

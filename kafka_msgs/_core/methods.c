@@ -18,14 +18,15 @@ typedef struct {
     PyObject *function; /* the method in Python */
     PyObject *dict;
     int verb;
-    PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
+    PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for missing parameters */
 } Method;
 
 static inline CachedCodec *entry_of(Layout *layout, int64_t version, PyObject *options) {
     return &layout->codecs[(version * 2 + (options != NULL)) % CACHED_CODECS];
 }
 
-/* Keeps a codec for the next call. Without the GIL the first codec of an entry stays: other threads may be using it. */
+/* Caches a codec for the next call. Without the GIL the first codec of an entry stays: other threads may be using
+ * it. */
 static void keep_codec(Layout *layout, int64_t version, PyObject *options, PyObject *codec) {
     CachedCodec *entry = entry_of(layout, version, options);
     Py_BEGIN_CRITICAL_SECTION(layout);
@@ -40,8 +41,8 @@ static void keep_codec(Layout *layout, int64_t version, PyObject *options, PyObj
     Py_END_CRITICAL_SECTION();
 }
 
-/* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. What it
- * needs to stay is `*held`, a new reference or NULL. */
+/* Returns the core's codec for a class, a version and options; NULL if none exists, possibly without an exception.
+ * `*held` is the reference that keeps the codec alive, a new reference or NULL. */
 static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options, PyObject **held) {
     int64_t number;
     if (!PyLong_CheckExact(version) || !compact_long(version, &number) || number < 0) return NULL;

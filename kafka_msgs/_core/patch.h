@@ -11,11 +11,11 @@ typedef struct {
     Reader reader;
     Writer writer;
     PyObject *edits;             /* functions from value to value, a tuple; borrowed */
-    const unsigned char *copied; /* what is in front of it has been written */
+    const unsigned char *copied; /* all bytes before it have been written */
     int changed;
-    enum { READING, EDITING, WRITING } doing; /* what went wrong */
-    const unsigned char *at;                  /* where the value is that could not be written */
-    PyObject *refused;                        /* what was to be written there; owned */
+    enum { READING, EDITING, WRITING } doing; /* the failed activity */
+    const unsigned char *at;                  /* the position of the refused value */
+    PyObject *refused;                        /* the refused value; owned */
 } Patch;
 
 static inline size_t written(const Patch *t) {

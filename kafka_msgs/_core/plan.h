@@ -31,7 +31,7 @@ typedef struct {
     const struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
     union {
         const struct Struct *empty; /* columns: the default of a struct, which has absent fields only */
-        PyObject *nothing;          /* the codec: the string, bytes or tuple without content; borrowed */
+        PyObject *nothing;          /* the codec: the empty string, bytes or tuple; borrowed */
     };
     PyObject *initial; /* the default, in columns as bytes without a length; owned */
 } Op;
@@ -46,10 +46,10 @@ typedef struct Struct {
     int depth;          /* how many structs contain each other down to here */
     Py_ssize_t unknown; /* the place of unknown tagged fields */
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
-    Op *ops;            /* positional; NULL before it is loaded, as the others are */
+    Op *ops;            /* positional; NULL before loading, like the other lists */
     Op *tagged;         /* in ascending order of tag */
     Op *absent;         /* fields that this version lacks, as they would be written at a version that has them */
-    uint32_t *inactive; /* declared tags that are not valid at this version, and behind them UINT32_MAX */
+    uint32_t *inactive; /* declared tags that are not valid at this version, followed by UINT32_MAX */
 } Struct;
 
 #define MAX_DEPTH 1000 /* of structs in each other: each takes some of the stack */

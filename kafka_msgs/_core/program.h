@@ -18,7 +18,7 @@
 /* The start of a row: the version prefix `prefix`, followed by the struct `root`. */
 typedef struct {
     int prefix;
-    int too_deep; /* deeper than the budget: nothing can be decoded */
+    int too_deep; /* deeper than the budget: every decode fails */
     const Struct *root;
 } Form;
 
@@ -29,7 +29,7 @@ typedef struct {
     Py_ssize_t struct_count, form_count;
     Struct *structs;
     Form *forms;
-    int selective;            /* not all fields have a column: nothing can be encoded */
+    int selective;            /* some fields have no column: every encode is refused */
     int prefixed;             /* rows begin with an int16 that chooses the form; otherwise there is one form */
     long long elements, room; /* the decode budget of a row */
     PyObject *allocate;       /* makes memory for tables */
@@ -75,8 +75,8 @@ static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     return 0;
 }
 
-/* Checks what reading and writing the values of an op relies on: the structs of elements and of defaults, which are made of
- * constants alone, have the column. */
+/* Checks an invariant of reading and writing the values of an op: the structs of elements and of defaults, which
+ * consist only of constants, have the op's column. */
 static int check_value(const Program *self, const Op *op, int is_absent) {
     const Struct *sub = op->sub, *empty = op->empty;
     Py_ssize_t home = op->place == 0 ? -1 : op->place + (op->code == OP_ARRAY);
@@ -163,8 +163,8 @@ static int load_forms(Program *self, PyObject *specs) {
     return 0;
 }
 
-/* Notes the parent of a column, of which those in front of it are known; -1 if it does not fit into its parent. Below a
- * list there is one column, and none below what is not a struct. */
+/* Records the parent of a column, after the parents of all columns before it; -1 if the column does not fit into its
+ * parent. A list has one child column; other columns except structs have none. */
 static int load_parent(Program *self, int32_t number) {
     const Column *shape = self->shape, *column = &shape[number];
     int32_t parent = number - 1;

@@ -44,7 +44,7 @@ static inline int read_int(PyObject *number, int64_t *value) {
 typedef struct {
     PyObject_HEAD
     int64_t offset;
-    PyObject *wide; /* the offset where that is no exact int of 64 bits, or NULL; owned, as the others are */
+    PyObject *wide; /* the offset if it is not an exact int of 64 bits, or NULL; owned, like the others */
     PyObject *timestamp, *key, *value, *headers;
 } Storage;
 
@@ -177,9 +177,9 @@ typedef struct {
     const unsigned char *p, *end;
     Py_ssize_t count;
     long long base_offset, base_timestamp;
-    PyObject *append_timestamp;  /* borrowed, or NULL where each record has its own */
-    PyObject *topic, *partition; /* borrowed, or NULL where records need not know them */
-    PyObject *whole;             /* a view of the body where views are wanted, or NULL; owned */
+    PyObject *append_timestamp;  /* borrowed, or NULL if each record has its own */
+    PyObject *topic, *partition; /* borrowed, or NULL for records without them */
+    PyObject *whole;             /* a view of the body if views are wanted, or NULL; owned */
     int64_t last_delta;          /* of the last timestamp that was made */
     PyObject *last_timestamp;    /* owned, or NULL */
     NameEntry names[NAME_MEMO];  /* by place: the records of a batch mostly have the same headers in the same order */
@@ -410,7 +410,7 @@ typedef struct {
     RecordsState *state; /* borrowed from the module, which the type keeps alive */
     PyObject *buffer;    /* owned bytes: HEADER_SIZE free ones, records, room for more; NULL after memory ran out */
     Py_ssize_t size;     /* bytes of the records */
-    Py_ssize_t exports;  /* views of the records that are alive: nothing moves meanwhile */
+    Py_ssize_t exports;  /* live views of the records: the buffer cannot move meanwhile */
     int sealed;          /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
@@ -549,7 +549,7 @@ static int is_header(PyObject *header, int checked) {
 static int read_headers(PyObject *headers, int checked, Draft *draft) {
     if (headers == NULL) return 1;
     if (!PyTuple_CheckExact(headers) && !(HAS_GIL && PyList_CheckExact(headers)))
-        return 0; /* others may change a list */
+        return 0; /* other code may change a list */
     draft->headers = PySequence_Fast_ITEMS(headers);
     draft->header_count = PySequence_Fast_GET_SIZE(headers);
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
@@ -624,7 +624,7 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
 /* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. A
  * timestamp column only has n numbers in place of the offsets. */
 typedef struct {
-    Py_buffer offsets, data, valid; /* `buf` is NULL where there is none */
+    Py_buffer offsets, data, valid; /* `buf` is NULL for a missing buffer */
     Py_ssize_t first;
 } ContentColumn;
 

@@ -32,7 +32,7 @@ typedef struct {
     Py_ssize_t count;
     Field *fields;                     /* in the order of the definition */
     CachedCodec codecs[CACHED_CODECS]; /* by the lowest bits of the version, and whether options are given */
-    destructor dealloc;                /* this and the next two: what the class had before */
+    destructor dealloc;                /* this and the next two: the original slots of the class */
     richcmpfunc compare;
     hashfunc hash;
 } Layout;
