@@ -160,7 +160,7 @@ def test_a_wrong_bound_is_named(name: str, value: object) -> None:
 
 
 class SlowBroker:
-    """A broker that answers one request a second, and notes how many wait."""
+    """A broker that answers one request per second, and records the number of waiting requests."""
 
     def __init__(self, limit: int) -> None:
         self.network = SimulatedNetwork()
@@ -171,7 +171,7 @@ class SlowBroker:
         self.network.later(1.0, self._answer)
 
     def call(self, timeout: float = 100.0) -> Flow[DescribeClusterResponse]:
-        """Ask once."""
+        """Send one request."""
         return self.core.call(DescribeClusterRequest(), deadline=self.core.deadline(timeout), retry=False)
 
     def _handle(self, request: Request[Any]) -> Future[Response]:
@@ -188,7 +188,7 @@ class SlowBroker:
 
 @pytest.fixture
 def slow() -> Iterator[SlowBroker]:
-    """A broker that may have three requests at a time."""
+    """A broker with at most three in-flight requests."""
     made = SlowBroker(limit=3)
     yield made
     made.core.close()

@@ -130,13 +130,13 @@ class SmallCluster:
         return DescribeClusterResponse(cluster_id=f"asked {node}", brokers=())
 
     def seen(self) -> dict[int, list[str]]:
-        """Return the apis that each broker was asked for."""
+        """Return the APIs requested from each broker."""
         return {node: apis(broker.requests) for node, broker in self.brokers.items()}
 
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    """Three brokers in memory."""
+    """A ``SmallCluster`` of three in-memory brokers."""
     return SmallCluster()
 
 

@@ -69,7 +69,7 @@ class Counting(Client):
     closed = 0
 
     def close(self) -> None:
-        """Count it."""
+        """Count the call."""
         super().close()
         self.closed += 1
 
