@@ -49,11 +49,11 @@ __all__ = ["RecordColumns", "decoder", "encoder"]
 
 _NOTHING: Final = pa.py_buffer(b"")
 _Filled = tuple[int, int, Any, Any, Any, int]
-"""A column that the core made: its length, nulls, validity, offsets and data, and the number of bytes in the data."""
+"""A column from the core: its length, nulls, validity, offsets and data, and the number of bytes in the data."""
 
 _Read = tuple[int, bool, int, int, Any, Any, Any]
-"""A column that the core reads: the bytes of a number (negative: with a sign) or of an offset (negative: of a map),
-whether one value stands for all, offset, length, validity, offsets and data.
+"""A column for the core: the size in bytes of a number (negative: signed) or of an offset (negative: of a map), whether
+a single value is repeated, offset, length, validity, offsets and data.
 """
 
 
@@ -103,8 +103,8 @@ def _locations(faults: list[_Filled]) -> Iterator[RowLocation]:
 def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -> ColumnEncoder | None:
     """Return the function that encodes columns of a message, which have the type ``type_``.
 
-    It runs without the GIL. There is none for types that only Python objects can have, and for keys of coordinators
-    with versions by row: the number before such a key is not its version.
+    It runs without the GIL. The result is None for types that only the Python implementation supports, and for
+    coordinator keys with versions by row: the number before such a key is not its version.
     """
     whole = arrow_type(cls)
     if not _is_plain(type_, whole) or (version is None and cls.INFO.kind == "coordinator-key"):
@@ -202,12 +202,12 @@ def _valid(array: pa.Array) -> pa.Buffer | None:
 
 @lru_cache(maxsize=512)
 def _defaults(cls: Any, type_: pa.StructType) -> pa.StructArray:
-    """Return one row: a struct of which nothing was given."""
+    """Return one row: a struct with all defaults."""
     return to_struct_array([cls()], type_)
 
 
 def _part(array: pa.Array, first: int, made: pa.Array) -> RowSlice:
-    """Return what was made of rows of an array. Rows that became null, and were not, are those that were refused."""
+    """Return the encoded or decoded rows of an array. Refused rows are null in the result but not in the input."""
     given = array.slice(first, len(made))
     if made.null_count == given.null_count:
         return RowSlice(made, [])
