@@ -32,7 +32,8 @@ static inline void store64(unsigned char *p, uint64_t value) {
     store32(p + 4, (uint32_t)value);
 }
 
-/* Loads an unsigned varint of at most `bits` bits; returns the place behind it, or NULL if it is longer or not there. */
+/* Loads an unsigned varint of at most `bits` bits; returns the position after it, or NULL if it is longer or cut
+ * off. */
 static inline const unsigned char *load_varint(const unsigned char *p, const unsigned char *end, int bits,
                                                uint64_t *value) {
     uint64_t result = 0;
@@ -49,7 +50,7 @@ static inline const unsigned char *load_varint(const unsigned char *p, const uns
     return NULL;
 }
 
-/* Stores an unsigned varint and returns the place behind it. */
+/* Stores an unsigned varint and returns the position after it. */
 static inline unsigned char *store_varint(unsigned char *p, uint64_t value) {
     for (; value > 0x7F; value >>= 7)
         *p++ = (unsigned char)(value | 0x80);

@@ -1,15 +1,16 @@
 /* The codec in C: executes plans, from bytes into the slots of attrs classes and back.
  *
- * It owns speed. It reads the same plans as the other executors (native.py lowers them to tuples), and accepts and
- * refuses the same inputs. It does not explain a refusal: it records the location of the fault while the calls return.
- * The reference interpreter then resumes at that location and raises the error.
+ * Its only purpose is speed. It reads the same plans as the other executors (native.py lowers them to tuples), and
+ * accepts and refuses the same inputs. It does not explain a refusal: it records the location of the fault while the
+ * calls return. The reference interpreter then resumes at that location and raises the error.
  *
  * Sections: 1 programs, 2 reading bytes, 3 passing over values, 4 decoding, 5 writing bytes, 6 encoding, 7 the Codec
- * type, 8 what the module keeps. patch.h has the changing of single fields.
+ * type, 8 what the module keeps. patch.h contains the edits of single fields.
  *
- * Conventions. Functions returning PyObject * give a new reference, or NULL with an exception set. Functions returning
- * int give 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program alive, and is
- * itself kept alive by the call. Every read is preceded by a check of the form `end - p < n`, which cannot overflow.
+ * Conventions. Functions returning PyObject * return a new reference, or NULL with an exception set. Functions
+ * returning int return 0, or -1 with an exception set. Pointers into programs are borrowed: a codec keeps its program
+ * alive, and the call keeps the codec alive. A check of the form `end - p < n`, which cannot overflow, precedes every
+ * read.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -36,8 +37,8 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
-/* Jumps to the label of an op. With computed gotos every op has a jump of its own, which branch predictors reward; other
- * compilers go through one switch in each interpreter. The labels are in the order of plan.h. */
+/* Jumps to the label of an op. With computed gotos every op has a separate jump, which helps branch prediction; other
+ * compilers use one switch per interpreter. The labels are in the order of plan.h. */
 #ifdef __GNUC__
 #define DISPATCH(op) goto *labels[(op)->label]
 #define LABELS(op)                                                                                                     \
@@ -67,7 +68,7 @@ typedef struct {
     Py_ssize_t struct_count;
     Struct *structs;          /* the root is the first */
     long long elements, room; /* the decode budget */
-    int too_deep;             /* deeper than the budget: nothing can be decoded */
+    int too_deep;             /* deeper than the budget: every decode fails */
     int views;                /* zero-copy fields become memoryviews */
     Py_ssize_t hint;          /* size of the last encoded message */
     const char *handler;      /* for strings, NULL for strict */
@@ -140,13 +141,13 @@ static int load_struct(Codec *self, PyObject *spec, Struct *target) {
 typedef struct {
     const unsigned char *p, *end; /* end shrinks to the end of a tagged field while that is read */
     const unsigned char *start;
-    const unsigned char *size_at; /* where the size of the last tag is */
+    const unsigned char *size_at; /* position of the last tag's size */
     CodecState *state;
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
     PyObject *view;         /* of all of it, made for the first view of a part; owned, or NULL */
     const char *errors;     /* handler for strings, NULL for strict */
-    int64_t elements, room; /* what is left of the budget */
+    int64_t elements, room; /* the remaining budget */
     Py_ssize_t items;       /* decoded since other threads could run, roughly */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
     Fault *fault;
@@ -169,7 +170,8 @@ static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length
     return 0;
 }
 
-/* Reads the count of an array, whose elements are there if they are as small as can be; -1 is a null. */
+/* Reads the count of an array; -1 is a null. Fails if the remaining bytes cannot hold so many elements of minimum
+ * size. */
 static inline int read_count(Reader *r, const Op *op, Py_ssize_t *count) {
     const unsigned char *start = r->p;
     if (read_length(r, OP_ARRAY, op->flags, count) < 0) return -1;
@@ -203,7 +205,7 @@ static inline int read_tag_count(Reader *r, uint32_t *count) {
     return 0;
 }
 
-/* Reads a tag above the last one and the size of its value; `*op` is the field, NULL if the schema does not know it. */
+/* Reads a tag above the last one and the size of its value; `*op` is the field, or NULL if the tag is unknown. */
 static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
     const unsigned char *p = take_tag(r->p, r->end, last, &r->size_at, size);
     if (p == NULL) return malformed(r->state);
@@ -221,7 +223,7 @@ static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t 
     return trace(&r->fault->trail, step);
 }
 
-/* Goes back to a tag that cannot be read, with `left` tags to read after the tag `last`. */
+/* Goes back to an unreadable tag, with `left` tags to read after the tag `last`. */
 static Py_NO_INLINE int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
     return tags_failed(r, AT_TAG, left, last, TAG_SECTION);
@@ -283,7 +285,7 @@ static inline const unsigned char *pass_value(Reader *r, const unsigned char *p,
     return present ? pass_struct(r, p, op->sub) : p;
 }
 
-/* Tagged fields say their sizes, so the values of all of them are passed over alike. */
+/* Tagged fields include their sizes, so all of their values are skipped in the same way. */
 static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const Struct *s) {
     uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
@@ -320,7 +322,7 @@ failed:
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
 
-/* Makes an int, or finds the same one made lately. */
+/* Creates an int, or returns an equal int created recently. */
 static PyObject *make_large_int(CodecState *state, int64_t value) {
     if (!HAS_GIL) return PyLong_FromLongLong(value);
     IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
@@ -351,7 +353,7 @@ static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
     return uuid;
 }
 
-/* Makes the value of a fixed-size op; its bytes are known to be there. */
+/* Creates the value of a fixed-size op; the caller has checked that its bytes exist. */
 static inline PyObject *make_fixed(CodecState *state, int code, const unsigned char *p) {
     if (code == OP_INT32) return make_int(state, (int32_t)load32(p));
     if (code == OP_INT64) return PyLong_FromLongLong((int64_t)load64(p)); /* offsets and times rarely repeat */
@@ -362,7 +364,7 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     return make_int(state, load_number(code, p));
 }
 
-/* Makes a string; most are ASCII, which CPython's decoder looks at more slowly. */
+/* Creates a string; most strings are ASCII, which CPython's decoder handles more slowly. */
 static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length, const char *errors) {
     if (length < 2 || !is_ascii(first, first + length))
         return PyUnicode_DecodeUTF8((const char *)first, length, errors);
@@ -371,7 +373,7 @@ static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length,
     return text;
 }
 
-/* Makes a view of bytes of the source; a view of nothing does not keep the source alive. */
+/* Creates a view of source bytes; an empty view does not keep the source alive. */
 static Py_NO_INLINE PyObject *make_view(Reader *r, const unsigned char *first, Py_ssize_t length) {
     if (length == 0) return PyMemoryView_FromObject(r->state->empty_view);
     if (r->view == NULL && (r->view = PyMemoryView_FromObject(r->source)) == NULL) return NULL;
@@ -409,8 +411,8 @@ static inline PyObject *decode_item(Reader *r, const Op *op) {
     return make_fixed(r->state, op->item_code, r->p - size);
 }
 
-/* Counts values to be made, and lets other threads run now and then, as they do between the bytecodes of Python: what is
- * being made is unknown to them. */
+/* Counts values before they are created, and sometimes lets other threads run, as Python does between bytecodes: other
+ * threads cannot reach the unfinished objects. */
 static inline void count_items(Reader *r, Py_ssize_t count) {
     r->items += count;
     if (r->items < ITEMS_AT_ONCE) return;
@@ -419,7 +421,7 @@ static inline void count_items(Reader *r, Py_ssize_t count) {
     Py_END_ALLOW_THREADS;
 }
 
-/* Reads `count` elements into a tuple that grows with what was read, so that a count alone allocates little. */
+/* Reads `count` elements into a tuple that grows while reading, so that a count alone allocates little. */
 static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
     Py_ssize_t size = count < CHUNK ? count : CHUNK, counted = size;
     PyObject *items = PyTuple_New(size);
@@ -454,7 +456,7 @@ static inline int same_words(const uint32_t *words, const unsigned char *raw, Py
     return different == 0;
 }
 
-/* Makes the tuple of a short int32 array, or finds the one just like it that was made lately. */
+/* Creates the tuple of a short int32 array, or returns an equal tuple created recently. */
 static Py_NO_INLINE PyObject *find_ids(Reader *r, const unsigned char *raw, Py_ssize_t count) {
     CodecState *state = r->state;
     uint64_t hash = (uint64_t)count;
@@ -527,7 +529,7 @@ static int decode_tagged(Reader *r, const Struct *s, const Op *op, PyObject *obj
     return 0;
 }
 
-/* Appends an unknown tag to a list, which is made for the first one. */
+/* Appends an unknown tag to a list; the first unknown tag creates the list. */
 static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_t size) {
     if (r->elements < 1 || r->room < size) return malformed(r->state);
     if (*unknown == NULL && (*unknown = PyList_New(0)) == NULL) return -1;
@@ -542,8 +544,8 @@ static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_
     return failed;
 }
 
-/* Reads the tags of a section that is not empty, and keeps those that the schema does not know. Without an object for their
- * values it passes over all of them. */
+/* Reads the tags of a section that is not empty, and collects tags unknown to the schema. Without an object for the
+ * values it skips all tags. */
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown) {
     int64_t last = -1;
     for (uint32_t left = count; left > 0; left--) {
@@ -576,7 +578,7 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     return 0;
 }
 
-/* Stores the value that was made of the next `size` bytes, and goes on. */
+/* Stores the value created from the next `size` bytes, and continues with the next op. */
 #define STORE(made, size)                                                                                              \
     value = made;                                                                                                      \
     p += size;                                                                                                         \
@@ -584,7 +586,8 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     *slot_of(object, op->place) = value;                                                                               \
     DISPATCH(++op)
 
-/* Makes an int64, or shares the previous one of the same struct: a high watermark mostly is the last stable offset. */
+/* Creates an int64, or shares the previous int64 of the same struct: a high watermark mostly is the last stable
+ * offset. */
 static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *previous, PyObject **made) {
     if ((uint64_t)value - (uint64_t)LEAST_INT < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
     if (value == *previous && *made != NULL) return Py_NewRef(*made);
@@ -683,8 +686,8 @@ typedef struct {
     unsigned char *start, *p, *end;
     CodecState *state;
     const char *errors;              /* handler for strings, NULL for strict */
-    PyObject *bytes;                 /* what is written, once it is more than the stack holds; owned */
-    Trail trail;                     /* to what cannot be written */
+    PyObject *bytes;                 /* the output, once it exceeds the buffer on the stack; owned */
+    Trail trail;                     /* to the invalid value */
     unsigned char stack[STACK_SIZE]; /* enough for most messages; start points here or into the bytes */
 } Writer;
 
@@ -707,19 +710,19 @@ static int grow(Writer *w, size_t need) {
     return 0;
 }
 
-/* Returns what was written. */
+/* Returns the written bytes. */
 static PyObject *finish(Writer *w) {
     if (w->bytes == NULL) return PyBytes_FromStringAndSize((const char *)w->start, w->p - w->start);
     if (_PyBytes_Resize(&w->bytes, w->p - w->start) < 0) return NULL;
     return Py_NewRef(w->bytes);
 }
 
-/* Makes room for `need` more bytes. */
+/* Reserves `need` more bytes. */
 static inline int reserve(Writer *w, size_t need) {
     return (size_t)(w->end - w->p) >= need ? 0 : grow(w, need);
 }
 
-/* Writes a length and makes room for `extra` bytes after it. */
+/* Writes a length and reserves `extra` bytes after it. */
 static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
     if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
     if (reserve(w, 5 + extra) < 0) return -1;
@@ -729,12 +732,12 @@ static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length
 
 /* ------------------------------------------------------------------------------------------------ 6 Encoding */
 
-/* Python code can run while encoding only where a foreign object stands in for an int, a float or bytes. Whatever it may
- * do, the struct and the tuple being written are held by a reference of ours. */
+/* Encoding runs Python code only if a foreign object stands in for an int, a float or bytes. The encoder holds
+ * references to the struct and the tuple being written, so that code cannot free them. */
 
 static int encode_struct(Writer *w, const Struct *s, PyObject *object);
 
-/* Reads an int64 within bounds from any int, or from what has __index__. */
+/* Reads an int64 within bounds from any int, or from an object with __index__. */
 static Py_NO_INLINE int read_any_int(Writer *w, PyObject *item, int64_t low, int64_t high, int64_t *value) {
     Py_INCREF(item);
     PyObject *number = PyNumber_Index(item);
@@ -779,8 +782,8 @@ static int encode_float(Writer *w, PyObject *item) {
     return 0;
 }
 
-/* Writes a fixed-size value where its bytes are reserved. Positional ints of the most frequent kinds do not come here:
- * encode_fields has them inline. */
+/* Writes a fixed-size value into reserved bytes. encode_fields handles positional ints of the most frequent kinds
+ * inline. */
 static int encode_fixed(Writer *w, int code, PyObject *item) {
     if (code == OP_UUID) return encode_uuid(w, item);
     if (code == OP_FLOAT64) return encode_float(w, item);
@@ -890,17 +893,18 @@ static inline int encode_value(Writer *w, const Op *op, PyObject *value) {
     return failed;
 }
 
-/* Whether a value is not the default: 1 or 0, -1 with an exception. What a field cannot hold is not its default. The same
- * as exact.py's function of that name: no comparison of the values' own runs, so equality in Python costs nothing here. */
+/* Returns 1 if a value is not the default, 0 if it is, -1 with an exception. A value that the field cannot hold differs
+ * from the default. The result equals differs_from_default of value_checks.py. No __eq__ of a value runs, so equality
+ * in Python costs nothing here. */
 static int differs(Writer *w, const Op *op, PyObject *value);
 
-/* Whether a field whose default is an empty array holds anything else. */
+/* Returns whether a field with an empty array as its default holds a different value. */
 static int is_set(PyObject *items) {
     if (PyTuple_Check(items)) return PyTuple_GET_SIZE(items) > 0;
     return !PyList_Check(items) || PyList_GET_SIZE(items) > 0;
 }
 
-/* Numbers, text and bytes that have not the very type of the default go to the function in Python. */
+/* Calls the Python function, for numbers, text and bytes whose type is not exactly the type of the default. */
 static int foreign_differs(const Op *op, PyObject *value) {
     PyObject *function = import_attribute("kafka_msgs.codec.value_checks", "leaf_differs_from_default");
     PyObject *found = function == NULL ? NULL : PyObject_CallFunction(function, "iOO", op->code, op->initial, value);
@@ -918,7 +922,8 @@ static int uuid_differs(const CodecState *state, PyObject *value, PyObject *init
     return !same;
 }
 
-/* Whether any of a struct's fields from an op on is not the default; `all`, or only those that cannot be ignored. */
+/* Returns whether any field of a struct, from an op on, differs from its default; checks `all` fields, or only fields
+ * that are not ignorable. */
 static int fields_differ(Writer *w, const Op *op, PyObject *object, int all) {
     int different = 0;
     for (; op->label != OP_END && different == 0; op++) {
@@ -931,7 +936,7 @@ static int fields_differ(Writer *w, const Op *op, PyObject *object, int all) {
     return different;
 }
 
-/* Whether a struct is not the one whose fields all have their defaults: no other can be a default. */
+/* Returns whether a struct differs from the struct with all defaults, the only one that can be a default. */
 static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     if (!PyObject_TypeCheck(object, s->type)) return 1;
     PyObject *unknown = *slot_of(object, s->unknown);
@@ -941,7 +946,7 @@ static int struct_differs(Writer *w, const Struct *s, PyObject *object) {
     return different == 0 ? fields_differ(w, s->absent, object, 1) : different;
 }
 
-/* Whether a struct has the very values of the default, as it has where its fields were not given. */
+/* Returns whether a struct shares the value objects of the default, as structs created without arguments do. */
 static inline int same_slots(const Op *op, PyObject *value) {
     const PyTypeObject *type = op->sub->type;
     return op->sub->comparable && Py_TYPE(value) == type && Py_TYPE(op->initial) == type &&
@@ -959,7 +964,7 @@ static int differs(Writer *w, const Op *op, PyObject *value) {
     return PyObject_RichCompareBool(value, op->initial, Py_NE);
 }
 
-/* Writes a number in front of what was written behind `place`, where a byte was left for it. */
+/* Writes a number at `place`, into the byte reserved before the bytes written since. */
 static int write_before(Writer *w, size_t place, size_t number) {
     if (number > MAX_LENGTH) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;
@@ -1002,7 +1007,7 @@ static int encode_unknown_tag(Writer *w, const Struct *s, PyObject *pair, int64_
     return failed;
 }
 
-/* Writes the unknown tags, whose numbers are above all known ones, behind `count` known ones. */
+/* Writes the unknown tags, whose numbers are above all known tags, after `count` known tags. */
 static int encode_unknown_tags(Writer *w, const Struct *s, PyObject *unknown, Py_ssize_t *count) {
     PyObject *pairs = as_tuple(w->state, unknown);
     if (pairs == NULL) return -1;
@@ -1042,7 +1047,7 @@ static inline int has_defaults(const Struct *s, PyObject *object) {
     return 1;
 }
 
-/* Writes what follows the positional fields. */
+/* Ends a struct after its positional fields: writes the tag section of flexible versions. */
 static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     PyObject *unknown = *slot_of(object, s->unknown);
     if (unknown == NULL || (!s->flexible && is_set(unknown))) {
@@ -1060,8 +1065,8 @@ static inline int encode_end(Writer *w, const Struct *s, PyObject *object) {
     return failed;
 }
 
-/* Writes a short array of plain ints where SLACK bytes are reserved; returns the position after it, or NULL without an
- * exception when this is something else. */
+/* Writes a short array of plain ints into SLACK reserved bytes; returns the position after it, or NULL without an
+ * exception for any other value. */
 static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, unsigned char *p) {
     if (!PyTuple_CheckExact(ids)) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(ids);
@@ -1076,7 +1081,7 @@ static inline unsigned char *encode_ids(Writer *w, const Op *op, PyObject *ids, 
     return p;
 }
 
-/* Writes the int of so many bits that a slot has, and goes on. */
+/* Writes the int in a slot with the given number of bits, and continues with the next op. */
 #define WRITE(bits, read)                                                                                              \
     value = *slot_of(object, op->place);                                                                               \
     if (value == NULL || read(w, value, INT##bits##_MIN, INT##bits##_MAX, &number) < 0) goto refused;                  \
@@ -1145,7 +1150,7 @@ static int encode_struct(Writer *w, const Struct *s, PyObject *object) {
 /* ------------------------------------------------------------------------------------------- 7 The Codec type */
 
 /* Codec(structs, elements, room, too_deep, views, errors, encode_failure, decode_failure, trailing_data): native.py
- * makes these. */
+ * creates codecs. */
 static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *specs;
     CoreState *core = core_of_type(type);
@@ -1156,7 +1161,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                                    &self->too_deep, &self->views, &self->errors, &self->encode_failure,
                                    &self->decode_failure, &self->trailing_data);
     for (int i = 0; i < 4; i++)
-        Py_XINCREF(self->owned[i]); /* those that were parsed */
+        Py_XINCREF(self->owned[i]); /* the parsed arguments */
     failed = failed || check_budget(self->elements, self->room) < 0;
     if (!failed && self->errors != Py_None) failed = (self->handler = PyUnicode_AsUTF8(self->errors)) == NULL;
     if (!failed && PyTuple_GET_SIZE(specs) < 1) failed = refuse(PyExc_ValueError, "a program has structs");
@@ -1185,7 +1190,7 @@ static void raise_made(PyObject *make, PyObject *arguments) {
     }
 }
 
-/* Returns the bytes of any buffer, which must have the offset: messages never change with what they were decoded from. */
+/* Returns the bytes of any buffer, which must contain the offset: messages never change with their source. */
 static PyObject *as_bytes(PyObject *data, Py_ssize_t offset) {
     int is_bytes = PyBytes_CheckExact(data); /* a view of an instance of a subclass could be part of a cycle */
     PyObject *view = is_bytes ? NULL : PyMemoryView_FromObject(data);
@@ -1378,7 +1383,7 @@ static PyType_Slot codec_slots[] = {
 
 /* ---------------------------------------------------------------------------------------------- 8 What the module keeps */
 
-/* Takes what UUIDs are made of from the one of zeros. */
+/* Takes the attributes of UUID objects from the zero UUID. */
 static int load_uuid(CodecState *state) {
     state->zero_uuid = import_attribute("kafka_msgs.primitives", "ZERO_UUID");
     if (state->zero_uuid == NULL) return -1;
@@ -1389,7 +1394,7 @@ static int load_uuid(CodecState *state) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Returns the bytes that a view shows a part of, and where the part begins; None if it is a view of something else. */
+/* Returns the source bytes object of a view and the view's offset in it; None for a view of any other object. */
 static PyObject *view_source(PyObject *Py_UNUSED(module), PyObject *view) {
     if (!PyMemoryView_Check(view) || ((PyMemoryViewObject *)view)->flags & _Py_MEMORYVIEW_RELEASED) Py_RETURN_NONE;
     const Py_buffer *part = PyMemoryView_GET_BUFFER(view);

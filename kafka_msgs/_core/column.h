@@ -3,13 +3,14 @@
  * A table is an array of columns in preorder: after a struct come its fields, and after a list its item, each followed
  * by the columns below it. The first column is the struct of everything. Maps are lists of structs, as in Arrow.
  *
- * The columns do not count their values. The caller that fills a table knows the index: the index of the row, or of the
- * element, which is in the offsets of the list. Every column takes exactly one value at each index, and indexes ascend.
- * So a value of fixed size has a fixed place, and text goes where the text of the index before ended. To take a row
- * back, only its nulls must be taken back. Memory for an index must be reserved before anything is written there.
+ * The columns do not count their values. The caller that fills a table passes the index: the index of the row, or of
+ * the element, taken from the offsets of the list. Every column takes exactly one value at each index, and indexes
+ * ascend. So a value of fixed size has a fixed position, and text starts at the end of the previous text. To roll back
+ * a row, only its nulls must be rolled back. Memory for an index must be reserved before anything is written there.
  *
- * The memory belongs to Python objects with writable buffers. A Python function makes them: Arrow's buffers, from its
- * pool. The GIL is taken only for that. Others may write into that memory, so nothing that matters is read back from it.
+ * The memory belongs to Python objects with writable buffers. A Python function allocates them: Arrow buffers, from
+ * Arrow's memory pool. The table takes the GIL only for that. Other code may write into that memory, so the core reads
+ * nothing critical back from it.
  */
 #ifndef KAFKA_MSGS_COLUMN_H
 #define KAFKA_MSGS_COLUMN_H
@@ -23,10 +24,10 @@
 
 typedef enum {
     DONE,
-    MALFORMED, /* the input is not what it should be */
-    NO_MEMORY, /* or another exception of what makes memory, which is then set */
+    MALFORMED, /* the input is invalid */
+    NO_MEMORY, /* or another exception of the allocation function, which is then set */
     FULL,      /* a column would need offsets of more than 32 bits */
-    BROKEN,    /* the offsets of an array do not ascend, or leave what they are of */
+    BROKEN,    /* the offsets of an array do not ascend, or exceed its content */
 } Status;
 
 enum { VALID, OFFSETS, DATA, MEMORIES };
@@ -34,16 +35,16 @@ enum { VALID, OFFSETS, DATA, MEMORIES };
 typedef struct {
     unsigned char kind;
     unsigned char width; /* bytes of a value of fixed size; bytes of text that are reserved with each index */
-    int32_t span;        /* how many columns this one and those below it are */
+    int32_t span;        /* the number of columns: this one and its descendants */
     int64_t capacity;    /* indexes that are reserved */
     int64_t room;        /* text: bytes that are reserved */
-    int64_t end;         /* text and lists: where the value behind the last one starts */
+    int64_t end;         /* text and lists: the start of the value after the last one */
     int64_t nulls;
-    int64_t null_end; /* behind the last null */
+    int64_t null_end; /* after the last null */
     union {
         struct {
-            unsigned char *valid; /* bitmap; NULL while nothing is null; bits from null_end on are set */
-            int32_t *offsets;     /* text and lists: where each index starts, and behind the last one its end */
+            unsigned char *valid; /* bitmap; NULL without nulls; bits from null_end on are set */
+            int32_t *offsets;     /* text and lists: the start of each index, then the end of the last one */
             unsigned char *data;
         };
         void *starts[MEMORIES]; /* all of these */
@@ -64,7 +65,7 @@ static inline int has_offsets(const Column *column) {
     return column->kind == COLUMN_TEXT || column->kind == COLUMN_LIST;
 }
 
-/* The next column that has the same indexes: those below a list have the indexes of its elements. */
+/* The next column with the same indexes: columns below a list have the indexes of its elements. */
 static inline Column *next_alike(Column *column) {
     return column + (column->kind == COLUMN_LIST ? column->span : 1);
 }
@@ -73,13 +74,13 @@ static inline size_t bitmap_size(int64_t count) {
     return (size_t)(count + 7) / 8;
 }
 
-/* The bytes of as many values of fixed size; 0 for columns of others. */
+/* Returns the size in bytes of `count` values of fixed size; 0 for columns without a fixed size. */
 static inline size_t fixed_bytes(const Column *column, int64_t count) {
     if (column->kind == COLUMN_BITS) return bitmap_size(count);
     return column->kind == COLUMN_FIXED ? (size_t)count * column->width : 0;
 }
 
-/* Gives a column larger memory, which holds what the old one held. */
+/* Moves the content of a column to larger memory. */
 static Status grow_memory(Table *table, Column *column, int which, size_t size) {
     Py_buffer *held = &table->memory[column - table->columns][which], grown;
     Status status = NO_MEMORY;
@@ -131,7 +132,7 @@ static Status grow_column(Table *table, Column *column, int64_t count) {
     return DONE;
 }
 
-/* Reserves the indexes below `count` in a column and in all others that have the same indexes. */
+/* Reserves the indexes below `count` in a column and in all other columns with the same indexes. */
 static Status reserve(Table *table, Column *column, int64_t count) {
     Status status = DONE;
     for (Column *end = column + column->span; column < end && status == DONE; column = next_alike(column)) {
@@ -183,7 +184,7 @@ static inline Status put_text(Table *table, Column *column, int64_t index, const
     return DONE;
 }
 
-/* Lists: gives the list at an index `count` elements and reserves them; `*first` is the index of the first. */
+/* Lists: sets the length of the list at an index to `count` and reserves its elements; `*first` is the first index. */
 static inline Status put_list(Table *table, Column *column, int64_t index, int64_t count, int64_t *first) {
     *first = column->end;
     if (count > MAX_OFFSET - *first) return FULL;
@@ -191,7 +192,7 @@ static inline Status put_list(Table *table, Column *column, int64_t index, int64
     return reserve(table, column + 1, *first + count);
 }
 
-/* Makes a column and all below it what it was before anything was put at `index` or behind it. */
+/* Rolls back a column and all columns below it to the state before any value at `index` or after it. */
 static void take_back(Column *column, int64_t index) {
     for (Column *end = column + column->span; column < end; column = next_alike(column)) {
         for (int64_t i = index; i < column->null_end; i++) {
@@ -220,8 +221,8 @@ static void free_table(Table *table) {
     table->columns = NULL;
 }
 
-/* Makes an empty table of the shape of a first column and what is below it, with `count` indexes reserved; -1 with an
- * exception. */
+/* Creates an empty table with the shape of a first column and its descendants, with `count` indexes reserved; -1 with
+ * an exception. */
 static int new_table(Table *table, const Column *shape, PyObject *allocate, int64_t count) {
     Status status;
     table->allocate = Py_NewRef(allocate);

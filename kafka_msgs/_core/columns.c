@@ -1,15 +1,16 @@
 /* Columns in C: from bytes into Arrow's buffers, without a Python object for each row and without the GIL.
  *
- * It owns the walk over binary columns by the codec's plans (native.py lowers them to tuples), and the walk over the
- * records of batches. Both put values into the columns of column.h. It does not know Arrow's types or arrays: it returns
- * buffers, and native.py makes arrays of them. It accepts and refuses the same bytes as the other forms, and does not
- * explain a refusal. A malformed row becomes null, and the location of its fault is kept. A malformed batch adds nothing.
+ * This file implements the walk over binary columns by the codec's plans (native.py lowers them to tuples), and the
+ * walk over the records of batches. Both walks put values into the columns of column.h. The file is independent of
+ * Arrow's types and arrays: it returns buffers, and native.py builds arrays from them. It accepts and refuses the same
+ * bytes as the other implementations, and does not explain a refusal. A malformed row becomes null, with the location
+ * of its fault. A malformed batch adds no rows.
  *
  * Sections: 1 decoding, 2 encoding, 3 the Program type, 4 records.
  *
- * Conventions. Functions returning Status touch no Python object and need no GIL; others give -1 or NULL with an
- * exception set. Programs never change once made, so any number of threads may run one. Every read is preceded by a
- * check of the form `end - p < n`, which cannot overflow.
+ * Conventions. Functions returning Status touch no Python object and need no GIL; all other functions return -1 or NULL
+ * with an exception set. Programs never change after creation, so any number of threads may run one. A check of the
+ * form `end - p < n`, which cannot overflow, precedes every read.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -31,16 +32,16 @@
 
 /* ------------------------------------------------------------------------------------------------ 1 Decoding */
 
-/* Where values come from and go to. The functions that read take a place `p` and return the one behind what they read;
- * NULL where something is wrong, which is that the bytes are malformed unless `status` was set. Then `at` is where the
- * malformed value begins, the budget is what it was there, and each level traces its step. */
+/* The source and the destination of decoded values. Functions that read take a position `p` and return the position
+ * after the value, or NULL on failure: the bytes are malformed unless `status` is set. For malformed bytes `at` is the
+ * start of the malformed value, the budget is reset to its value there, and each level traces its step. */
 typedef struct {
     const unsigned char *end; /* shrinks to the end of a tagged field while that is read */
     const unsigned char *start, *at;
     Fault *fault;
     Table *table;
     Column *columns;        /* the table's */
-    int64_t elements, room; /* what is left of the budget */
+    int64_t elements, room; /* the remaining budget */
     Status status;
 } Reader;
 
@@ -65,7 +66,7 @@ static Py_NO_INLINE Place field_failed(Reader *r, Place start, Py_ssize_t step) 
     return back(r, start);
 }
 
-/* Stops at a tag, with `left` tags to read after the tag `last`. */
+/* Fails at a tag, with `left` tags to read after the tag `last`. */
 static Py_NO_INLINE Place tag_failed(Reader *r, Place start, uint32_t left, int64_t last) {
     r->fault->kind = AT_TAG;
     r->fault->first = left;
@@ -82,7 +83,7 @@ static Py_NO_INLINE Place tagged_failed(Reader *r, Place p, Place start, uint32_
     return field_failed(r, p, step);
 }
 
-/* Returns the 8 hexadecimal digits of an int, all made at once, as bytes from the highest to the lowest. */
+/* Returns the 8 hexadecimal digits of an int, computed in parallel, as bytes from the highest to the lowest. */
 static inline uint64_t hex_digits(uint32_t value) {
     uint64_t digits = (uint64_t)(value >> 16) << 32 | (value & 0xFFFF);
     digits = (digits & 0xFF000000FF00) << 8 | (digits & 0xFF000000FF);
@@ -132,7 +133,7 @@ static inline void put_fixed(Column *column, int code, int64_t index, Place p) {
         put_number(column, index, load_number(code, p));
 }
 
-/* Puts the value that a field has where it is not in the bytes. */
+/* Puts the value of a field that is not in the bytes. */
 static Status put_initial(Table *table, const Op *op, int64_t index) {
     Column *column = table->columns + op->place;
     Status status = DONE;
@@ -232,7 +233,7 @@ static inline Place read_tagged(Reader *r, Place p, const Struct *s, const Op *o
     return stop;
 }
 
-/* Keeps an unknown tag as the next entry of the map at an index, whose end grows with each. */
+/* Appends an unknown tag to the map at an index, whose end grows with each entry. */
 static Place read_unknown_tag(Reader *r, Place p, const Struct *s, int64_t index, uint32_t tag, uint32_t size) {
     r->elements--;
     r->room -= size;
@@ -305,16 +306,16 @@ static Place read_struct(Reader *r, Place p, const Struct *s, int64_t index) {
     return p == NULL ? NULL : read_tag_section(r, p, s, index);
 }
 
-/* Some rows, and where they go. */
+/* A run over some rows, and its destination. */
 typedef struct Run {
     const Program *program;
-    Status (*step)(struct Run *, int64_t row); /* what is done for each row that is not null */
+    Status (*step)(struct Run *, int64_t row); /* the function for each row that is not null */
     Table table;
-    Table faults;  /* of one column, made for the first malformed row: where it is wrong, as keep_fault has it */
+    Table faults;  /* one column, created for the first malformed row: fault locations, as stored by keep_fault */
     int64_t bad;   /* how many faults there are */
-    Input *inputs; /* what is read: a binary column; or the program's columns, and behind them the forms' numbers */
+    Input *inputs; /* the input: a binary column; or the program's columns, followed by the forms' numbers */
     Py_buffer (*held)[MEMORIES]; /* their buffers */
-    long long first, count;      /* the rows: those from `first` on */
+    long long first, count;      /* `count` rows from `first` on */
     const Form *form;            /* of the row before */
     int prefix;                  /* whether each encoded row begins with the number of its form */
 } Run;
@@ -323,7 +324,7 @@ typedef struct Run {
 #define MOST_ROWS     (1 << 25) /* at once: as many UUIDs fit into one column */
 _Static_assert((int64_t)MOST_ROWS *UUID_TEXT <= MAX_OFFSET, "offsets of so many rows have 32 bits");
 
-/* Returns the form of a number, which is often that of the row before; NULL without one. */
+/* Returns the form of a version prefix, often the form of the previous row; NULL if none matches. */
 static inline const Form *find_form(Run *run, int64_t prefix) {
     const Form *form = run->program->forms, *end = form + run->program->form_count;
     if (run->form != NULL && run->form->prefix == prefix) return run->form;
@@ -334,8 +335,8 @@ static inline const Form *find_form(Run *run, int64_t prefix) {
 
 static const Column BYTES = {.kind = COLUMN_TEXT, .width = 1, .span = 1};
 
-/* Keeps the steps from the root to the fault of a row, and behind them the other fields of the reference's FaultLocation; the
- * position is -1 where none is known. Returns MALFORMED if that succeeds. */
+/* Stores the steps from the root to the fault of a row, followed by the other fields of the reference's FaultLocation;
+ * an unknown position is -1. Returns MALFORMED on success. */
 static Status keep_fault(Run *run, const Reader *r) {
     const Fault *fault = r->fault;
     Table *faults = &run->faults;
@@ -385,7 +386,7 @@ static Status decode_row(Run *run, int64_t row) {
     return r.status == MALFORMED ? keep_fault(run, &r) : r.status;
 }
 
-/* Does rows until all are done or the columns are full; `*row` counts those that are done. Bad rows become null. */
+/* Processes rows until all are done or the columns are full; `*row` counts the processed rows. Bad rows become null. */
 static Status do_rows(Run *run, int64_t *row) {
     Table *table = &run->table;
     Status status = DONE;
@@ -402,13 +403,13 @@ static Status do_rows(Run *run, int64_t *row) {
 
 /* ------------------------------------------------------------------------------------------------ 2 Encoding */
 
-/* Where values come from and go to. The functions that write take a spot `p` and return the one behind what they wrote;
- * NULL where something is wrong, which is that this is not the value of a field unless `status` was set. Refusing a row
- * is always right: the form in Python then encodes it, or explains why it cannot be. */
+/* The source and the destination of encoded values. Functions that write take a spot `p` and return the spot after the
+ * written bytes, or NULL on failure: the value is invalid for its field unless `status` is set. Refusing a row is
+ * always safe: the Python implementation then encodes the row, or raises the error. */
 typedef struct {
     const Input *inputs;
     Table *table;             /* of one column, the bytes */
-    const unsigned char *end; /* of what is reserved */
+    const unsigned char *end; /* of the reserved bytes */
     int64_t row, rows;        /* which row is written, of how many */
     Status status;
 } Writer;
@@ -424,7 +425,7 @@ static inline int64_t distance(const Writer *w, Spot p) {
     return p - w->table->columns->data;
 }
 
-/* Reserves bytes, and as many for each row that follows as one takes so far, but at most 8 times what there is. */
+/* Reserves bytes, plus the average row size so far for each following row, but at most 8 times the current size. */
 static Spot more_room(Writer *w, Spot p, int64_t size) {
     Column *bytes = w->table->columns;
     int64_t at = distance(w, p), room = at + size, most = bytes->room < MAX_OFFSET / 8 ? bytes->room * 8 : MAX_OFFSET;
@@ -436,16 +437,16 @@ static Spot more_room(Writer *w, Spot p, int64_t size) {
     return bytes->data + at;
 }
 
-/* Reserves bytes. What was written may move: the spot of it is then another one. */
+/* Reserves bytes. The written bytes may move; the returned spot is the new one. */
 static inline Spot room_for(Writer *w, Spot p, int64_t size) {
     return w->end - p >= size ? p : more_room(w, p, size);
 }
 
-/* By a hexadecimal digit: 16 and what it means; 0 for all else. */
+/* Maps a hexadecimal digit to 16 plus its value, and all other characters to 0. */
 static const unsigned char HEX[256] = {['0'] = 16, 17, 18, 19, 20, 21,         22, 23, 24, 25, ['A'] = 26,
                                        27,         28, 29, 30, 31, ['a'] = 26, 27, 28, 29, 30, 31};
 
-/* Writes a UUID given as 36 characters. */
+/* Writes a UUID from its 36 characters. */
 static inline Spot write_uuid(Writer *w, Spot p, const Input *input, int64_t at) {
     static const unsigned char pairs[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
     int64_t start, size = range_at(input, at, &start);
@@ -474,7 +475,7 @@ static Spot write_checked(Writer *w, Spot p, int code, const Input *input, int64
     return store_number(p, FIXED_SIZE[code], value);
 }
 
-/* Writes the value of a fixed-size op where there is room for it. */
+/* Writes the value of a fixed-size op into reserved room. */
 static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, int64_t index) {
     int64_t at = place_of(input, index);
     int size = FIXED_SIZE[code];
@@ -490,7 +491,7 @@ static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, 
     return p + size;
 }
 
-/* Writes null, of a size that is `size` bytes where it is not compact. */
+/* Writes the length of a null: `size` bytes if it is not compact. */
 static Spot write_null(Writer *w, Spot p, int size, int flags) {
     if (!(flags & NULLABLE)) return NULL;
     p = room_for(w, p, size);
@@ -555,7 +556,7 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
     return write_struct(w, p, op->sub, place_of(input, index));
 }
 
-/* Whether bytes that were written are those of a default of fixed size; floats are compared as numbers. */
+/* Returns whether written bytes equal a default of fixed size; floats are compared as numbers. */
 static Py_NO_INLINE int is_same(const Op *op, const unsigned char *raw) {
     if (op->initial == Py_None) return 0;
     const unsigned char *expected = (const unsigned char *)PyBytes_AS_STRING(op->initial);
@@ -564,7 +565,7 @@ static Py_NO_INLINE int is_same(const Op *op, const unsigned char *raw) {
     return PyFloat_Unpack8((const char *)raw, 0) == PyFloat_Unpack8((const char *)expected, 0);
 }
 
-/* Whether a value is the default of its field. No other struct than the one of all defaults is a default. */
+/* Returns whether a value is the default of its field. The only default struct is the one with all defaults. */
 static int is_default(Writer *w, const Op *op, int64_t index) {
     const Input *input = w->inputs + op->place;
     int64_t at = place_of(input, index), start, size;
@@ -584,7 +585,7 @@ static int is_default(Writer *w, const Op *op, int64_t index) {
            memcmp(input->data + start, PyBytes_AS_STRING(op->initial), (size_t)size) == 0;
 }
 
-/* Writes a varint `at` bytes from the start, where one byte was left for it; what follows moves up if it needs more. */
+/* Writes a varint into the byte reserved `at` bytes from the start; a longer varint moves the following bytes up. */
 static inline Spot fill_in(Writer *w, Spot p, int64_t at, int64_t value) {
     if (value > 0x7F) p = room_for(w, p, 4);
     if (p == NULL || value > 0x7F)
@@ -689,7 +690,7 @@ static Status encode_row(Run *run, int64_t row) {
 
 /* --------------------------------------------------------------------------------------- 3 The Program type */
 
-/* Program(columns, structs, forms, prefixed, elements, room, allocate): native.py makes these. */
+/* Program(columns, structs, forms, prefixed, elements, room, allocate): native.py creates programs. */
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *columns, *structs, *forms;
     Program *self = (Program *)type->tp_alloc(type, 0);
@@ -708,7 +709,7 @@ static PyObject *raise_status(Status status) {
     return PyErr_Format(PyExc_ValueError, "the offsets of the rows are not ascending or not within the data");
 }
 
-/* Does the rows without the GIL, and returns the columns of those that were done. */
+/* Processes the rows without the GIL, and returns the columns of the processed rows. */
 static PyObject *do_run(Run *run, const Column *shape) {
     int64_t done = 0;
     if (run->count > MOST_ROWS) run->count = MOST_ROWS;
@@ -721,7 +722,7 @@ static PyObject *do_run(Run *run, const Column *shape) {
     return raise_status(status);
 }
 
-/* Where the elements of lists end; -1 with an exception if a field has fewer values than its struct. */
+/* Sets the element limits of lists; -1 with an exception if a field has fewer values than its struct. */
 static int join_inputs(const Program *self, Input *inputs) {
     for (int32_t i = 1; i < self->shape->span; i++) {
         Input *above = &inputs[self->parents[i]];
@@ -733,7 +734,7 @@ static int join_inputs(const Program *self, Input *inputs) {
     return 0;
 }
 
-/* Loads the inputs of a run, of which there are as many as `from` says; the numbers of the forms may be NULL. */
+/* Loads the inputs of a run, one for each column of `from`; the numbers of the forms may be NULL. */
 static int load_inputs(Run *run, const Column *from, PyObject *specs, PyObject *numbers) {
     static const Column number = {.kind = COLUMN_FIXED};
     int32_t count = from->span;
@@ -803,7 +804,7 @@ static PyType_Slot program_slots[] = {
 
 /* ------------------------------------------------------------------------------------------------- 4 Records */
 
-/* Each part's columns, in preorder. Those that are fields of a batch's header have an op, and a place in the header. */
+/* The columns of each part, in preorder. Columns of batch header fields have an op, and a position in the header. */
 static const struct {
     unsigned char kind, width, span, op, at;
 } PART_COLUMNS[RECORD_COLUMN_COUNT][4] = {
@@ -828,7 +829,7 @@ _Static_assert(COUNT_AT + sizeof(int32_t) == HEADER_SIZE, "each field is in the 
 
 typedef struct {
     PyObject_HEAD
-    int32_t wanted[RECORD_COLUMN_COUNT]; /* where each column of records is, 0 for nowhere */
+    int32_t wanted[RECORD_COLUMN_COUNT]; /* the index of each column of records, 0 if unwanted */
     Column shape[1 + RECORD_COLUMN_COUNT + 3];
     PyObject *allocate;
     Table table;          /* its columns are NULL before they are made */
@@ -837,12 +838,12 @@ typedef struct {
     long long rows, size; /* long long, as members of that type are; the bytes of the records, without headers */
 } RecordColumns;
 
-/* Batches after each other, and where to stop in them. */
+/* A run of consecutive batches, and the limits at which to stop. */
 typedef struct {
-    PyObject *data;       /* what has the bytes; borrowed */
+    PyObject *data;       /* the owner of the bytes; borrowed */
     Place start;          /* the byte at position 0 */
-    Py_ssize_t at, end;   /* of what is not added yet */
-    long long shift;      /* what is added to a place to get the position */
+    Py_ssize_t at, end;   /* of the batches not added yet */
+    long long shift;      /* added to a place to get the position */
     long long elements;   /* records and headers that a batch may have */
     long long rows, size; /* at which the columns are full */
     Py_buffer body;       /* the records of the batch at `at` if they are compressed; its obj is NULL for none */
@@ -882,7 +883,7 @@ static inline int64_t add_number(int64_t base, int64_t delta, uint64_t *beyond) 
     return (int64_t)sum;
 }
 
-/* Reserves what a batch needs at the most, of which values are the most, mostly. */
+/* Reserves the maximum memory that a batch can need; values mostly need the largest part. */
 static Status reserve_batch(RecordColumns *self, const Source *source) {
     Column *values = self->table.columns + self->wanted[RECORD_COLUMN_VALUE];
     Status status = reserve(&self->table, self->table.columns, self->rows + source->count);
@@ -891,7 +892,7 @@ static Status reserve_batch(RecordColumns *self, const Source *source) {
     return reserve_text(&self->table, values, room < MAX_OFFSET ? room : MAX_OFFSET);
 }
 
-/* Where the numbers of the first record of a batch go; NULL if they are not wanted. */
+/* Returns the destination of the first record's numbers; NULL if the column is not wanted. */
 static void *first_number(const RecordColumns *self, int part) {
     const Column *column = self->table.columns + self->wanted[part];
     return self->wanted[part] == 0 ? NULL : column->data + self->rows * column->width;
@@ -939,7 +940,7 @@ static Status put_reserved(RecordColumns *self, const Source *source) {
     return p != source->end || beyond >> 63 ? MALFORMED : DONE;
 }
 
-/* Puts a batch, or nothing. Where only headers are read, those of compressed batches are believed. */
+/* Adds a complete batch or nothing. An unread buffer trusts the record count in the header of a compressed batch. */
 static Status put_batch(RecordColumns *self, const Source *source, int compressed, int64_t elements) {
     int64_t most = self->unread && compressed ? INT32_MAX : (source->end - source->p) / WALK_SMALLEST;
     if (source->count < 0 || source->count > elements || source->count > most) return MALFORMED;
@@ -959,7 +960,7 @@ static Py_ssize_t next_batch(const RecordColumns *self, const Batches *run) {
     return walk_batch(run->start + run->at, run->end - run->at);
 }
 
-/* Whether the records of a batch are compressed, and read. */
+/* Returns whether the records of a batch are compressed and must be read. */
 static int is_packed(const RecordColumns *self, Place header) {
     return !self->unread && load16(header + ATTRIBUTES_AT) & CODEC_MASK && load32(header + COUNT_AT);
 }
@@ -979,7 +980,7 @@ static Status put_run(RecordColumns *self, Batches *run) {
             source.p = run->body.buf;
             source.end = source.p + run->body.len;
         } else if (source.count == 0) {
-            source.end = source.p; /* what is behind the header is not looked at */
+            source.end = source.p; /* the bytes after the header are ignored */
         }
         status = put_batch(self, &source, load16(header + ATTRIBUTES_AT) & CODEC_MASK, run->elements);
         if (status == DONE) run->at += size;
@@ -987,7 +988,7 @@ static Status put_run(RecordColumns *self, Batches *run) {
     return status;
 }
 
-/* Asks for the records of the next batch if they are compressed. */
+/* Calls `unpack` for the records of the next batch if they are compressed. */
 static Status unpack_next(RecordColumns *self, Batches *run, PyObject *unpack) {
     Place header = run->start + run->at;
     if (!is_packed(self, header)) return DONE;
@@ -1001,7 +1002,7 @@ static Status unpack_next(RecordColumns *self, Batches *run, PyObject *unpack) {
     return status;
 }
 
-/* Adds batches; returns why it ended. */
+/* Adds batches; returns the status at the end. */
 static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
     Status status = DONE;
     while (status == DONE && next_batch(self, run) != 0) {
@@ -1016,8 +1017,8 @@ static Status append_run(RecordColumns *self, Batches *run, PyObject *unpack) {
     return status;
 }
 
-/* Takes the table, and makes it if there is none; -1 with an exception if that fails, or if somebody else has it. Other
- * threads run until `leave_table`, and code of others: it is taken once. */
+/* Acquires the table, and creates it if necessary; -1 with an exception if that fails or another caller holds it. Other
+ * threads and foreign code can run until `leave_table`, so it can be acquired only once. */
 static int take_table(RecordColumns *self) {
     if (SET_FLAG(self->busy)) return refuse(PyExc_RuntimeError, "another thread is appending");
     if (self->table.columns != NULL || new_table(&self->table, self->shape, self->allocate, 0) == 0) return 0;

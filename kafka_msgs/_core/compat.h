@@ -41,7 +41,7 @@ static inline int long_as_16_bytes(PyObject *number, unsigned char *raw) {
 #endif
 }
 
-/* Takes the exception at hand, as an object; NULL without one. */
+/* Takes the current exception, as an object; NULL without one. */
 static inline PyObject *take_exception(void) {
 #if PY_VERSION_HEX >= 0x030C0000
     return PyErr_GetRaisedException();
@@ -55,9 +55,10 @@ static inline PyObject *take_exception(void) {
 #endif
 }
 
-/* Without the GIL other threads run at any time. What they read is published by STORE_RELEASE, once and for all, so that
- * nobody needs a reference to what is shared: HELD gives one only with the GIL, under which all this is plain. A class keeps
- * its layout and its codecs. Counters that only guide are loose: they are not written where nothing would change. */
+/* Without the GIL, other threads run at any time. STORE_RELEASE publishes shared objects once and permanently, so
+ * readers need no reference to them: HELD returns a reference only with the GIL, under which all these macros are plain
+ * accesses. A class keeps its layout and its codecs. Counters that are only hints use LOOSE accesses: equal values are
+ * not written again. */
 #ifdef Py_GIL_DISABLED
 #define LOAD_ACQUIRE(place)         __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 #define STORE_RELEASE(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)

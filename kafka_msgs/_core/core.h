@@ -1,12 +1,12 @@
-/* What the parts of the core share: the state of the module, and how each part adds itself to it.
+/* Shared declarations of the core: the module state, and the functions that add each part to the module.
  *
- * There is one module, so the core is present as a whole or not at all. module.c makes it of its parts: values.c,
- * methods.c, codec.c, records.c, columns.c and log.c, of which
- * the codec knows the values, and the methods know both. All state is that of a module object, so each interpreter
- * has its own. The threads of an interpreter share it. The GIL guards it, also the memos. Without the GIL there are no memos,
- * and what is shared never changes, is published as compat.h describes, or is guarded by the lock of its object.
+ * The core is a single module, so either all of its parts are available or none. module.c assembles it from values.c,
+ * methods.c, codec.c, records.c, columns.c and log.c. The codec depends on the values, and the methods depend on the
+ * values and the codec. A module object owns all state, so each interpreter has a separate state, shared by its
+ * threads. The GIL guards the state, including the memos. Without the GIL there are no memos, and shared data never
+ * changes, is published as compat.h describes, or is guarded by the lock of its object.
  *
- * The core owns only speed: without the extension the library does the same.
+ * The core only adds speed: without the extension the library behaves identically.
  */
 #ifndef KAFKA_MSGS_CORE_H
 #define KAFKA_MSGS_CORE_H
@@ -91,7 +91,7 @@ typedef union {
     struct {
         PyTypeObject *storage_type;
         PyTypeObject *record_type;                       /* a subclass that adds nothing; NULL until it is bound */
-        PyTypeObject *placed_storage_type, *placed_type; /* the same for records that know where they come from */
+        PyTypeObject *placed_storage_type, *placed_type; /* the same for records with topic and partition */
         PyObject *empty_tuple;
         PyObject *checked;          /* the function that makes arguments exact, or raises; NULL until it is bound */
         PyObject *names[ARGUMENTS]; /* of append's arguments */

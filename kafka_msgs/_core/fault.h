@@ -1,4 +1,4 @@
-/* Where a plan stopped: the steps from the root to what is malformed, or cannot be written. The reference resumes there. */
+/* Fault locations of plans: the steps from the root to a malformed or invalid value. The reference resumes there. */
 #ifndef KAFKA_MSGS_FAULT_H
 #define KAFKA_MSGS_FAULT_H
 
@@ -8,8 +8,8 @@
 #define MAX_TRAIL   64        /* steps; the reference reads the whole message again if the fault is deeper */
 #define TAG_SECTION INT16_MAX /* a step like the index of a field, and above all of these */
 
-/* The steps from the root to a fault, the innermost first: indexes of fields, negative for tagged ones, and of elements.
- * Each level adds its step while the calls return, so valid messages cost nothing. */
+/* The steps from the root to a fault, the innermost first: indexes of elements and fields (negative for tagged fields).
+ * Each level adds its step while the calls return, so valid messages have no extra cost. */
 typedef struct {
     int count; /* of steps; 0 until something fails */
     Py_ssize_t steps[MAX_TRAIL];

@@ -1,7 +1,7 @@
-/* Arrow columns that are read: the buffers of arrays as they came, which may be slices, and what a value in them is.
+/* Arrow input columns: the unchanged buffers of arrays, possibly slices, and functions that read their values.
  *
- * Nothing is known of the buffers but their sizes. Loading checks that they hold as many values as are said to be there;
- * offsets are checked where they are used. Values are read where they lie, which may be at any address.
+ * Only the sizes of the buffers are trusted. Loading checks that the buffers hold the declared number of values;
+ * offsets are checked at each use. Values are read in place, at any alignment.
  */
 #ifndef KAFKA_MSGS_INPUT_H
 #define KAFKA_MSGS_INPUT_H
@@ -17,11 +17,11 @@
 typedef struct {
     unsigned char kind;
     signed char width;   /* bytes of a number, or of an offset; negative for numbers with a sign, and for maps */
-    unsigned char plain; /* the width of the column, if numbers have it and nothing is null; otherwise 0 */
-    int64_t mask;        /* of indexes: 0 where one value stands for all */
+    unsigned char plain; /* the width of the column, if the numbers match it and none is null; otherwise 0 */
+    int64_t mask;        /* of indexes: 0 for a single repeated value */
     int64_t offset;      /* of the first value in bitmaps; `offsets` and `data` begin with it */
     int64_t length;
-    int64_t limit; /* where offsets end at the latest: the bytes of a text, the elements of a list */
+    int64_t limit; /* upper bound of the offsets: the bytes of a text, the elements of a list */
     const unsigned char *valid, *offsets, *data;
 } Input;
 
@@ -29,7 +29,7 @@ static int refuse_input(void) {
     return refuse(PyExc_ValueError, "the buffers do not hold as many rows");
 }
 
-/* Whether the buffers hold the values. */
+/* Returns whether the buffers hold all values. */
 static int is_covered(const Input *input, const Py_buffer *held) {
     int64_t end = input->offset + input->length, width = abs(input->width);
     int is_width = width == 4 || width == 8 || (input->kind == COLUMN_FIXED && (width == 1 || width == 2));
@@ -39,8 +39,8 @@ static int is_covered(const Input *input, const Py_buffer *held) {
     return input->kind == COLUMN_STRUCT || (is_width && (end == 0 || held[OFFSETS].len / width > end));
 }
 
-/* Reads (width, whether one value stands for all, offset, length, validity, offsets, data) of a column; -1 with an
- * exception. The buffers are held in any case, until they are released. */
+/* Reads (width, repeated, offset, length, validity, offsets, data) of a column; `repeated` marks a single value for all
+ * rows. Returns -1 with an exception. Even then the buffers are held until their release. */
 static int load_input(Input *input, Py_buffer *held, const Column *column, PyObject *spec) {
     const int64_t most = PY_SSIZE_T_MAX / 32;
     long long offset, length;
@@ -69,7 +69,7 @@ static inline int bit_at(const unsigned char *bits, int64_t at) {
     return bits[at >> 3] >> (at & 7) & 1;
 }
 
-/* The place of the value of an index among those of an input; the functions below take it. */
+/* Returns the position of an index's value in an input; the functions below take this position. */
 static inline int64_t place_of(const Input *input, int64_t index) {
     return index & input->mask;
 }
@@ -89,7 +89,7 @@ static inline int64_t offset_at(const Input *input, int64_t at) {
     return narrow;
 }
 
-/* Text and lists: returns the size of a value, and where it starts; -1 if it is not within the content. */
+/* Text and lists: returns the size of a value, and its start; -1 if it is outside of the content. */
 static inline int64_t range_at(const Input *input, int64_t at, int64_t *start) {
     int64_t stop = offset_at(input, at + 1);
     *start = offset_at(input, at);

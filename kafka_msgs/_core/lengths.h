@@ -1,7 +1,7 @@
-/* Unsigned varints and lengths, as places in bytes: no Python object is read or made here.
+/* Unsigned varints and lengths in raw bytes, without Python objects.
  *
- * Functions that take something have a place `p` and the `end` before which they must stay, and return the place after the
- * bytes that they read, or NULL if they are malformed. Those that store have a place where there is room.
+ * The take functions read from a position `p` up to `end`, and return the position after the bytes that they read, or
+ * NULL for malformed bytes. The store functions write at a position with enough room.
  */
 #ifndef KAFKA_MSGS_LENGTHS_H
 #define KAFKA_MSGS_LENGTHS_H
@@ -36,8 +36,8 @@ static inline const unsigned char *take_uvarint(const unsigned char *p, const un
     return p;
 }
 
-/* Takes a length or count, of `size` bytes (2 or 4) where it is not compact; -1 is a null that the flags allow. Anything
- * else negative is refused, and what would turn negative. */
+/* Takes a length or count, of `size` bytes (2 or 4) if it is not compact; -1 is a null that the flags allow. All other
+ * negative lengths are refused, and lengths that would become negative. */
 static inline const unsigned char *take_length(const unsigned char *p, const unsigned char *end, int size, int flags,
                                                ptrdiff_t *length) {
     if (flags & COMPACT) {
@@ -64,8 +64,8 @@ static inline unsigned char *store_length(unsigned char *p, int size, int flags,
     return p + size;
 }
 
-/* Stores a number at a place where one byte was left for it, in front of what ends at `end`, which moves up if it needs
- * more: up to 4 bytes of room behind the end. Returns the new end. */
+/* Stores a number in the byte reserved for it at `p`. A longer number moves the following bytes, up to `end`, by
+ * up to 4 bytes; the caller provides the room after the end. Returns the new end. */
 static inline unsigned char *store_before(unsigned char *p, unsigned char *end, uint32_t number) {
     unsigned char raw[5];
     ptrdiff_t extra = store_varint(raw, number) - raw - 1;
@@ -75,7 +75,7 @@ static inline unsigned char *store_before(unsigned char *p, unsigned char *end, 
     return end + extra;
 }
 
-/* Takes a tag above the last one, and the size of its value, whose bytes are there. */
+/* Takes a tag above the last one, and the size of its value; fails if the input is shorter than the value. */
 static inline const unsigned char *take_tag(const unsigned char *p, const unsigned char *end, int64_t *last,
                                             const unsigned char **size_at, uint32_t *size) {
     uint32_t tag;

@@ -16,13 +16,13 @@
 #define NO_BASE (LOG_APPEND_TIME | DELETE_HORIZON) /* attributes with which the base timestamp is not a record's */
 
 typedef struct {
-    Py_ssize_t at, last; /* where counting goes on, and where the last counted batch starts */
+    Py_ssize_t at, last; /* the start of the next batch and of the last counted batch */
     int64_t batches, records, first_time, last_time, producer;
     int64_t codecs[CODECS];
     PyObject *producers; /* a set; owned */
 } Tally;
 
-/* Whether the checksum of some bytes of a view is the stored one; -1 with an exception. */
+/* Returns whether the checksum of some bytes of a view equals the stored one; -1 with an exception. */
 static int is_sound(PyObject *checksum, PyObject *whole, Py_ssize_t at, Py_ssize_t size, uint32_t stored) {
     PyObject *view = PySequence_GetSlice(whole, at, at + size);
     PyObject *found = view == NULL ? NULL : PyObject_CallOneArg(checksum, view);
@@ -38,7 +38,7 @@ static void add_time(Tally *tally, int64_t time) {
     if (time > tally->last_time) tally->last_time = time;
 }
 
-/* Remembers a producer; most batches have that of the batch before. */
+/* Adds a producer id; most batches have the same producer as the previous batch. */
 static int add_producer(Tally *tally, int64_t producer) {
     if (producer == tally->producer) return 0;
     tally->producer = producer;
@@ -62,11 +62,11 @@ static int add_batch(Tally *tally, const unsigned char *p, Py_ssize_t size) {
     return add_producer(tally, (int64_t)load64(p + PRODUCER_ID_AT));
 }
 
-/* What batches are counted. */
+/* The limits of a count of batches. */
 typedef struct {
-    Py_ssize_t stop;       /* the first byte at which no further batch is counted */
-    int without;           /* attributes that no batch has */
-    long long first, last; /* the offsets that batches hold lie from one to the other */
+    Py_ssize_t stop;       /* batches that start here or later are not counted */
+    int without;           /* excluded attributes */
+    long long first, last; /* all offsets of a counted batch lie in this range */
     PyObject *checksum;    /* computes checksums, or None; borrowed */
     PyObject *whole;       /* a view of all bytes; owned */
 } Limits;
@@ -77,7 +77,7 @@ static int is_within(const unsigned char *p, const Limits *limits) {
            delta >= 0 && (uint64_t)delta <= (uint64_t)limits->last - (uint64_t)first;
 }
 
-/* Counts sound batches of magic 2 up to the first that is beyond a limit; -1 with an exception. */
+/* Counts valid magic 2 batches up to the first invalid one or a limit; -1 with an exception. */
 static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length, const Limits *limits) {
     Py_ssize_t size;
     while (tally->at < limits->stop && tally->at < length &&
@@ -94,7 +94,7 @@ static int count_run(Tally *tally, const unsigned char *data, Py_ssize_t length,
     return 0;
 }
 
-/* The first time is above the last one where no header has a time. */
+/* The first time is above the last time if no header contains a time. */
 static PyObject *counted(const Tally *tally) {
     return Py_BuildValue("nnLLLLy#O", tally->at, tally->last, (long long)tally->batches, (long long)tally->records,
                          (long long)tally->first_time, (long long)tally->last_time, tally->codecs,

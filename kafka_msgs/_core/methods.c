@@ -1,7 +1,7 @@
 /* encode, decode and read of message classes: from the class and the version straight to the codec.
  *
- * A method is made of the one in Python, which it calls for all that is not usual: a class that is not sealed, arguments
- * that are not right. What it looks up it keeps in the layout of the class.
+ * A method wraps the Python method, and calls it in all unusual cases, such as a class that is not sealed or invalid
+ * arguments. It caches codecs in the layout of the class.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,14 +18,15 @@ typedef struct {
     PyObject *function; /* the method in Python */
     PyObject *dict;
     int verb;
-    PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for those that it does not have */
+    PyObject *names[PARAMETERS]; /* of parameters, interned; NULL for missing parameters */
 } Method;
 
 static inline CachedCodec *entry_of(Layout *layout, int64_t version, PyObject *options) {
     return &layout->codecs[(version * 2 + (options != NULL)) % CACHED_CODECS];
 }
 
-/* Keeps a codec for the next call. Without the GIL the first codec of an entry stays: other threads may be using it. */
+/* Caches a codec for the next call. Without the GIL the first codec of an entry stays: other threads may be using
+ * it. */
 static void keep_codec(Layout *layout, int64_t version, PyObject *options, PyObject *codec) {
     CachedCodec *entry = entry_of(layout, version, options);
     Py_BEGIN_CRITICAL_SECTION(layout);
@@ -40,8 +41,8 @@ static void keep_codec(Layout *layout, int64_t version, PyObject *options, PyObj
     Py_END_CRITICAL_SECTION();
 }
 
-/* Returns the codec of the core for a class, a version and options; NULL, perhaps without an exception, without one. What it
- * needs to stay is `*held`, a new reference or NULL. */
+/* Returns the core's codec for a class, a version and options; NULL if none exists, possibly without an exception.
+ * `*held` is the reference that keeps the codec alive, a new reference or NULL. */
 static PyObject *find_codec(Layout *layout, PyObject *version, PyObject *options, PyObject **held) {
     int64_t number;
     if (!PyLong_CheckExact(version) || !compact_long(version, &number) || number < 0) return NULL;
@@ -80,7 +81,8 @@ static PyObject *method_call(PyObject *callable, PyObject *const *args, size_t f
     return result;
 }
 
-/* Method(function, verb, names): names has those of self or cls, data, version, offset and options, or None. */
+/* Method(function, verb, names): names contains the parameter names of self or cls, data, version, offset and options,
+ * or None. */
 static PyObject *method_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     PyObject *function, *names[PARAMETERS];
     int verb;

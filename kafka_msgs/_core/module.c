@@ -1,4 +1,4 @@
-/* The module: made of its parts, once for each interpreter. */
+/* The module, assembled from its parts once for each interpreter. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,4 +1,4 @@
-/* What the extensions of this library know about Python objects: slots of attrs classes, and attributes of modules. */
+/* Helpers of the C extensions for Python objects: slots of attrs classes, and attributes of modules. */
 #ifndef KAFKA_MSGS_OBJECTS_H
 #define KAFKA_MSGS_OBJECTS_H
 
@@ -31,8 +31,8 @@ static inline Py_ssize_t named_slot(PyTypeObject *type, const char *name) {
     return offset;
 }
 
-/* Makes an instance without __init__: all slots NULL, and unknown to the cyclic collector. Only for classes that are
- * frozen and hold nothing but leaves, tuples and each other, so that no cycle can pass through them. */
+/* Creates an instance without __init__: all slots are NULL, and the cyclic garbage collector does not track it. Only
+ * for frozen classes that hold only leaves, tuples and each other, so that no cycle can pass through them. */
 static inline PyObject *new_instance(PyTypeObject *type) {
     PyObject *object = PyObject_GC_New(PyObject, type);
     if (object != NULL) {
@@ -43,7 +43,7 @@ static inline PyObject *new_instance(PyTypeObject *type) {
     return object;
 }
 
-/* Returns a view of some bytes of an object that has nothing but bytes. It keeps the object alive, for as long as it is kept. */
+/* Returns a view of some bytes of an object that contains only bytes. The view keeps the object alive. */
 static inline PyObject *view_of(PyObject *object, Py_ssize_t at, Py_ssize_t size) {
     PyObject *whole = PyMemoryView_FromObject(object);
     PyObject *view = whole == NULL ? NULL : PySequence_GetSlice(whole, at, at + size);
@@ -68,14 +68,14 @@ static inline void *new_items(Py_ssize_t count, size_t size) {
     return items;
 }
 
-/* Gives back the memory of an instance that holds nothing any more. */
+/* Frees the memory of an instance that holds no more references. */
 static inline void free_instance(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-/* Frees an instance of a type of the core that the garbage collector knows: clears it, then gives back its memory. */
+/* Frees an instance of a garbage-collected type of the core: clears it, then frees its memory. */
 static inline void dealloc_tracked(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_TYPE(self)->tp_clear(self);
@@ -94,8 +94,8 @@ static inline void clear_all(PyObject **first, size_t count) {
         Py_CLEAR(first[i]);
 }
 
-/* Sorts the arguments of a call by the parameters that they are for, of which the first `positional` may be given by
- * position; a parameter that is NULL is none. Returns 0 if an argument is for no parameter, or for one that has another. */
+/* Sorts the arguments of a call by parameter. The first `positional` parameters accept positional arguments; NULL
+ * entries are not parameters. Returns 0 if an argument is unexpected, or its parameter already has an argument. */
 static inline int sort_arguments(PyObject *const *parameters, int total, int positional, PyObject *const *args,
                                  Py_ssize_t count, PyObject *names, PyObject **sorted) {
     Py_ssize_t given = 0;

@@ -1,7 +1,8 @@
-/* Changing single fields: the values that were chosen go through edits, and all other bytes are copied as they are.
+/* Edits of single fields: edit functions replace the selected values, and all other bytes are copied unchanged.
  *
- * A part of codec.c. The program is that of a part of a plan: its ops say what is passed over and what is edited, and the
- * others lead there. Edits are the code of others; the codec, the bytes and the edits are held by the call meanwhile.
+ * This file is a part of codec.c. The program covers a part of a plan: its ops mark the values to skip and the values
+ * to edit, and the remaining ops lead to the edited values. Edits run foreign code; the call holds the codec, the bytes
+ * and the edits meanwhile.
  */
 #ifndef KAFKA_MSGS_PATCH_H
 #define KAFKA_MSGS_PATCH_H
@@ -10,11 +11,11 @@ typedef struct {
     Reader reader;
     Writer writer;
     PyObject *edits;             /* functions from value to value, a tuple; borrowed */
-    const unsigned char *copied; /* what is in front of it has been written */
+    const unsigned char *copied; /* all bytes before it have been written */
     int changed;
-    enum { READING, EDITING, WRITING } doing; /* what went wrong */
-    const unsigned char *at;                  /* where the value is that could not be written */
-    PyObject *refused;                        /* what was to be written there; owned */
+    enum { READING, EDITING, WRITING } doing; /* the failed activity */
+    const unsigned char *at;                  /* the position of the refused value */
+    PyObject *refused;                        /* the refused value; owned */
 } Patch;
 
 static inline size_t written(const Patch *t) {
@@ -31,7 +32,7 @@ static int copy_until(Patch *t, const unsigned char *place) {
     return 0;
 }
 
-/* Reads a value, and writes what an edit makes of it; the same object means that it stays as it is. */
+/* Reads a value, and writes the result of its edit; the same object means that the value is unchanged. */
 static int edit_value(Patch *t, const Op *op) {
     const unsigned char *start = t->reader.p;
     PyObject *old = decode_any(&t->reader, op);
@@ -81,7 +82,7 @@ static int patch_value(Patch *t, const Op *op) {
     return present ? patch_struct(t, op->sub) : 0;
 }
 
-/* Patches a tagged field up to `stop`. Its size is written anew if anything in it changes. */
+/* Patches a tagged field up to `stop`. Its size is rewritten if its value changes. */
 static int patch_tagged(Patch *t, const Struct *s, const Op *op, const unsigned char *stop) {
     Reader *r = &t->reader;
     const unsigned char *outer = r->end, *size_at = r->size_at, *start = r->p;
@@ -126,7 +127,7 @@ static int patch_struct(Patch *t, const Struct *s) {
     return s->flexible ? patch_tags(t, s) : 0;
 }
 
-/* Returns the bytes with the changes; NULL with an exception, and `doing` says of what. */
+/* Returns the patched bytes; NULL with an exception, with the failed activity in `doing`. */
 static PyObject *patched(Patch *t, const Struct *root) {
     Reader *r = &t->reader;
     t->copied = r->start;

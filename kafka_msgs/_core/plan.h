@@ -1,7 +1,7 @@
 /* Plans, as the codec and the columns execute them: structs, and an op for each of their fields.
  *
- * Python lowers plans to tuples. What is read and checked here is all that the bytes depend on. Where values go, into
- * attributes or columns, is up to the `LoadOp` of the codec or of the columns.
+ * Python lowers plans to tuples. This file reads and checks everything that determines the bytes. The `LoadOp` of the
+ * codec or of the columns decides the destination of the values: attributes or columns.
  */
 #ifndef KAFKA_MSGS_PLAN_H
 #define KAFKA_MSGS_PLAN_H
@@ -12,9 +12,9 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops: a value of fixed size, and three of these that have code of their own; a value with a length or a
- * marker; the same with a compact length; an array of int32 with one that is not null, of which Kafka's messages are full;
- * a value that is passed over; and the end, behind the last op of every list. */
+/* Labels of ops: a value of fixed size, and three fixed sizes with separate code; a value with a length or a marker; a
+ * value with a compact length; an array of int32 with a compact length that is not nullable, which is frequent in
+ * Kafka's messages; a skipped value; and the end, after the last op of every list. */
 enum { OP_FIXED, OP_SHORT, OP_INT, OP_LONG, OP_SIZED, OP_COMPACT, OP_IDS, OP_PASS, OP_END };
 
 struct Struct;
@@ -31,7 +31,7 @@ typedef struct {
     const struct Struct *sub; /* structs and arrays of structs; borrowed from the program */
     union {
         const struct Struct *empty; /* columns: the default of a struct, which has absent fields only */
-        PyObject *nothing;          /* the codec: the string, bytes or tuple without content; borrowed */
+        PyObject *nothing;          /* the codec: the empty string, bytes or tuple; borrowed */
     };
     PyObject *initial; /* the default, in columns as bytes without a length; owned */
 } Op;
@@ -46,15 +46,16 @@ typedef struct Struct {
     int depth;          /* how many structs contain each other down to here */
     Py_ssize_t unknown; /* the place of unknown tagged fields */
     Py_ssize_t run;     /* bytes of the fixed-size values that the struct begins with */
-    Op *ops;            /* positional; NULL before it is loaded, as the others are */
+    Op *ops;            /* positional; NULL before loading, like the other lists */
     Op *tagged;         /* in ascending order of tag */
     Op *absent;         /* fields that this version lacks, as they would be written at a version that has them */
-    uint32_t *inactive; /* declared tags that are not valid at this version, and behind them UINT32_MAX */
+    uint32_t *inactive; /* declared tags that are not valid at this version, followed by UINT32_MAX */
 } Struct;
 
 #define MAX_DEPTH 1000 /* of structs in each other: each takes some of the stack */
 
-/* Returns the struct of a number above that of its owner, so that none contains itself; NULL with an exception. */
+/* Returns a struct by its number, which must exceed its owner's so that no struct contains itself; NULL with an
+ * exception. */
 static const Struct *find_sub(Struct *structs, Py_ssize_t count, const Struct *owner, Py_ssize_t number) {
     if (number <= owner - structs || number >= count || owner->depth >= MAX_DEPTH) {
         PyErr_SetString(PyExc_ValueError, "not a struct of a program");
@@ -151,7 +152,7 @@ static void clear_structs(Struct **structs, Py_ssize_t *count) {
     *structs = NULL;
 }
 
-/* Returns the field that a tag stands for; NULL if the schema does not know it, or not at this version. */
+/* Returns the field of a tag; NULL if the schema does not define the tag at this version. */
 static inline const Op *find_tag(const Struct *s, int64_t tag) {
     const Op *op = s->tagged;
     while (op->label != OP_END && op->tag != tag)

@@ -1,8 +1,8 @@
-/* Programs: where each field of a message goes in a table, at each of its versions. native.py makes them.
+/* Programs: the column of each field of a message in a table, for each version. native.py creates programs.
  *
- * A program is read from tuples once and never changes, so any number of threads may run it. What is checked here is all
- * that the memory of the tables depends on: that each column is of the kind that its values need, and that each struct
- * fills in all columns below its own, once. What the fields mean is not known here.
+ * A program is read from tuples once and never changes, so any number of threads may run it. The checks in this file
+ * protect the memory of the tables: each column has the kind that its values need, and each struct fills all columns
+ * below its own exactly once. The meaning of the fields is outside the scope of this file.
  */
 #ifndef KAFKA_MSGS_PROGRAM_H
 #define KAFKA_MSGS_PROGRAM_H
@@ -15,10 +15,10 @@
 #include "ops.h"
 #include "plan.h"
 
-/* Where the bytes of a row begin: behind `prefix` with the struct `root`. */
+/* The start of a row: the version prefix `prefix`, followed by the struct `root`. */
 typedef struct {
     int prefix;
-    int too_deep; /* deeper than the budget: nothing can be decoded */
+    int too_deep; /* deeper than the budget: every decode fails */
     const Struct *root;
 } Form;
 
@@ -29,7 +29,7 @@ typedef struct {
     Py_ssize_t struct_count, form_count;
     Struct *structs;
     Form *forms;
-    int selective;            /* not all fields have a column: nothing can be encoded */
+    int selective;            /* some fields have no column: every encode is refused */
     int prefixed;             /* rows begin with an int16 that chooses the form; otherwise there is one form */
     long long elements, room; /* the decode budget of a row */
     PyObject *allocate;       /* makes memory for tables */
@@ -54,7 +54,7 @@ static int check_column(const Program *self, const Struct *owner, Py_ssize_t col
     return 0;
 }
 
-/* The place is the number of the column, and the last number that of the struct that is the default. */
+/* The place is the column number, and the last number is the number of the default struct. */
 static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     Program *self = program;
     PyObject *column, *initial;
@@ -75,8 +75,8 @@ static int load_op(void *program, Struct *owner, PyObject *spec, Op *op) {
     return 0;
 }
 
-/* Checks what reading and writing the values of an op relies on: the structs of elements and of defaults, which are made of
- * constants alone, have the column. */
+/* Checks an invariant of reading and writing the values of an op: the structs of elements and of defaults, which
+ * consist only of constants, have the op's column. */
 static int check_value(const Program *self, const Op *op, int is_absent) {
     const Struct *sub = op->sub, *empty = op->empty;
     Py_ssize_t home = op->place == 0 ? -1 : op->place + (op->code == OP_ARRAY);
@@ -163,8 +163,8 @@ static int load_forms(Program *self, PyObject *specs) {
     return 0;
 }
 
-/* Notes the parent of a column, of which those in front of it are known; -1 if it does not fit into its parent. Below a
- * list there is one column, and none below what is not a struct. */
+/* Records the parent of a column, after the parents of all columns before it; -1 if the column does not fit into its
+ * parent. A list has one child column; other columns except structs have none. */
 static int load_parent(Program *self, int32_t number) {
     const Column *shape = self->shape, *column = &shape[number];
     int32_t parent = number - 1;

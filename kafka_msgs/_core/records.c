@@ -1,15 +1,16 @@
 /* The loops over the records of a magic 2 batch in C: bytes to Record objects, or to lists of one field, and back.
  *
- * It owns speed. It accepts and refuses the same bytes and arguments as records/python.py, and does not explain a
- * refusal. Reading returns None for bytes that the Python side explains. Writing passes an argument that does not have
- * the exact type to the Python side, which converts it or raises an error.
+ * Its only purpose is speed. It accepts and refuses the same bytes and arguments as records/python.py, and does not
+ * explain a refusal. Reading returns None for bytes whose fault the Python side explains. Writing passes an argument
+ * without the exact type to the Python side, which converts it or raises an error.
  *
  * Sections: 1 storage, 2 reading, 3 writing, 4 hashing, 5 what the module keeps. The layout of a record is in walk.h.
  *
- * A collector has state of its own. Without the GIL its lock guards it: whoever calls it comes after the one before.
+ * Each collector has separate state. Without the GIL the lock of the collector guards it and serializes the callers.
  *
- * Conventions. Functions returning PyObject * give a new reference, or NULL: with an exception set, or, while reading,
- * without one for bytes that are not records. Functions returning int give 0, or -1 in the same two ways.
+ * Conventions. Functions returning PyObject * return a new reference, or NULL: with an exception set, or, while
+ * reading, without an exception for bytes that are not records. Functions returning int return 0, or -1 in the same two
+ * ways.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -28,7 +29,7 @@ _Static_assert(OFFSET + 1 == ARGUMENTS, "each argument has a name");
 
 /* ------------------------------------------------------------------------------------------------- 1 Storage */
 
-/* Reads an exact int; 0 where it is none, or is larger. */
+/* Reads an exact int; returns 0 for other types and larger ints. */
 static inline int read_int(PyObject *number, int64_t *value) {
     if (!PyLong_CheckExact(number)) return 0;
     if (compact_long(number, value)) return 1;
@@ -37,23 +38,23 @@ static inline int read_int(PyObject *number, int64_t *value) {
     return !overflow;
 }
 
-/* What a Record keeps: its offset as a number, and objects. No other record of the batch has the same offset, so that an
- * int object for each would cost memory, and time, before anybody reads it; timestamps are often shared. It visits nothing
- * for the collector: it is frozen, and holds leaves and tuples. */
+/* The storage of a Record: its offset as a number, and objects. Every record of a batch has a different offset, so an
+ * int object per record would cost memory and time before the offset is read; timestamps are often shared. A Record is
+ * frozen and holds leaves and tuples, so the garbage collector has no references to visit. */
 typedef struct {
     PyObject_HEAD
     int64_t offset;
-    PyObject *wide; /* the offset where that is no exact int of 64 bits, or NULL; owned, as the others are */
+    PyObject *wide; /* the offset if it is not an exact int of 64 bits, or NULL; owned, like the others */
     PyObject *timestamp, *key, *value, *headers;
 } Storage;
 
-/* A record that also knows its topic and its partition, which it shares with the other records of its batch. */
+/* A record with its topic and partition, which all records of a batch share. */
 typedef struct {
     Storage record;
     PyObject *topic, *partition; /* owned */
 } Placed;
 
-/* The owned objects stand side by side, those of the class in front of those of its subclass. */
+/* The owned objects are adjacent: first the objects of the class, then the objects of its subclass. */
 _Static_assert(offsetof(Storage, headers) - offsetof(Storage, wide) == 4 * sizeof(PyObject *), "five objects");
 _Static_assert(offsetof(Placed, topic) == sizeof(Storage) && sizeof(Placed) == sizeof(Storage) + 2 * sizeof(PyObject *),
                "and two more");
@@ -77,10 +78,10 @@ static PyObject *storage_offset(Storage *self, void *Py_UNUSED(closure)) {
     return offset;
 }
 
-/* Frees a record of so many objects, or what is a record of an instance of a subclass. Classes made in Python share a
- * function that looks for slots, dictionaries and weak references up the line of bases, and provides for deep nesting: a
- * record has none of these, and that search would take a sixth of the time of reading records. So classes that are bound
- * have this one. */
+/* Frees a record with `objects` owned objects, or the record part of a subclass instance. Classes created in Python
+ * share a function that searches all base classes for slots, dictionaries and weak references, and handles deep
+ * nesting. Records have none of these, and the search would be one sixth of the time spent reading records. So bound
+ * classes use this function instead. */
 static inline void free_record(PyObject *self, int objects) {
     if (Py_TYPE(self)->tp_finalize != NULL && PyObject_CallFinalizerFromDealloc(self) < 0) return;
     if (PyType_IS_GC(Py_TYPE(self))) PyObject_GC_UnTrack(self);
@@ -132,7 +133,7 @@ static PyType_Slot placed_slots[] = {
     {0, NULL},
 };
 
-/* Whether a class is one of Python code that adds nothing to its base; -1 with an exception if not. */
+/* Checks that a class is defined in Python and adds nothing to its base; -1 with an exception if not. */
 static int adds_nothing(PyTypeObject *type, PyTypeObject *base) {
     if (PyType_IsSubtype(type, base) && type->tp_basicsize == base->tp_basicsize && PyType_IS_GC(type) &&
         type->tp_dictoffset == 0 && type->tp_weaklistoffset == 0)
@@ -141,7 +142,7 @@ static int adds_nothing(PyTypeObject *type, PyTypeObject *base) {
     return -1;
 }
 
-/* Binds what records are made of, once: threads that read records rely on it. The classes get the deallocators of their
+/* Binds the classes of records, once: threads that read records rely on it. The classes get the deallocators of their
  * bases. */
 static PyObject *bind(PyObject *module, PyObject *args) {
     RecordsState *state = &core_of_module(module)->records;
@@ -176,22 +177,22 @@ typedef struct {
     const unsigned char *p, *end;
     Py_ssize_t count;
     long long base_offset, base_timestamp;
-    PyObject *append_timestamp;  /* borrowed, or NULL where each record has its own */
-    PyObject *topic, *partition; /* borrowed, or NULL where records need not know them */
-    PyObject *whole;             /* a view of the body where views are wanted, or NULL; owned */
+    PyObject *append_timestamp;  /* borrowed, or NULL if each record has its own */
+    PyObject *topic, *partition; /* borrowed, or NULL for records without them */
+    PyObject *whole;             /* a view of the body if views are wanted, or NULL; owned */
     int64_t last_delta;          /* of the last timestamp that was made */
     PyObject *last_timestamp;    /* owned, or NULL */
     NameEntry names[NAME_MEMO];  /* by place: the records of a batch mostly have the same headers in the same order */
 } Reader;
 
-/* Adds where 64 bits hold the sum: 1, or 0. */
+/* Adds two numbers; returns 1, or 0 if the sum exceeds 64 bits. */
 static inline int add(int64_t base, int64_t delta, int64_t *sum) {
     if (delta >= 0 ? base > INT64_MAX - delta : base < INT64_MIN - delta) return 0;
     *sum = base + delta;
     return 1;
 }
 
-/* Makes the int base + delta; those of more than 64 bits are left to the Python side. */
+/* Creates the int base + delta; sums of more than 64 bits are left to the Python side. */
 static PyObject *make_sum(int64_t base, int64_t delta) {
     int64_t value;
     return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
@@ -201,7 +202,7 @@ static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
     return make_sum(r->base_offset, record->offset_delta);
 }
 
-/* Makes a timestamp, or takes that of the record before: producers send many records in a millisecond. */
+/* Creates a timestamp, or reuses the previous record's timestamp: producers send many records in a millisecond. */
 static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
     if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
     if (r->last_timestamp == NULL || r->last_delta != record->timestamp_delta) {
@@ -231,7 +232,7 @@ static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
     return PyUnicode_DecodeUTF8((const char *)raw, size, "surrogateescape");
 }
 
-/* Makes the name of the header at a place, or takes that of the record before where it is the same. */
+/* Creates the name of the header at an index, or reuses an equal name of the previous record. */
 static PyObject *find_name(Reader *r, int32_t place, const unsigned char *raw, int32_t size) {
     if (place >= NAME_MEMO) return make_name(raw, size);
     NameEntry *entry = &r->names[place];
@@ -245,7 +246,7 @@ static PyObject *find_name(Reader *r, int32_t place, const unsigned char *raw, i
     return Py_NewRef(entry->name);
 }
 
-/* Makes (name, value). Tuples of leaves can be in no cycle, so the collector need not know them. */
+/* Creates (name, value). Tuples of leaves cannot be in a cycle, so the garbage collector need not track them. */
 static PyObject *make_header(Reader *r, int32_t place, const WalkHeader *header) {
     PyObject *pair = PyTuple_New(2);
     if (pair == NULL) return NULL;
@@ -258,7 +259,7 @@ static PyObject *make_header(Reader *r, int32_t place, const WalkHeader *header)
     return pair;
 }
 
-/* The headers are checked before anything is made for them: their number alone allocates nothing. */
+/* Checks all headers before any allocation, so the header count alone allocates nothing. */
 static PyObject *make_headers(Reader *r, const WalkRecord *record) {
     if (record->header_count == 0) return Py_NewRef(r->state->empty_tuple);
     if (walk_headers(record) < 0) return NULL;
@@ -275,7 +276,7 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
     return headers;
 }
 
-/* Fills a record whose objects are NULL; a caller drops it where this fails. */
+/* Fills a record whose objects are NULL; the caller drops the record on failure. */
 static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
     if (!add(r->base_offset, record->offset_delta, &object->offset)) return -1;
     if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
@@ -284,7 +285,7 @@ static inline int fill_record(Reader *r, const WalkRecord *record, Storage *obje
     return (object->headers = make_headers(r, record)) == NULL ? -1 : 0;
 }
 
-/* Makes a Record without __init__, which has nothing to check, and unknown to the collector. */
+/* Creates a Record that the garbage collector does not track, without __init__, which has nothing to check. */
 static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     Storage *object = PyObject_GC_New(Storage, r->topic == NULL ? r->state->record_type : r->state->placed_type);
     if (object == NULL) return NULL;
@@ -299,8 +300,8 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
 
 typedef PyObject *(*Make)(Reader *, const WalkRecord *);
 
-/* Makes something of each record; `headers` says whether `make` reads them, since somebody must check them. The list
- * is hidden from the collector while it has holes. */
+/* Creates a list with one object per record. `headers` is set if `make` reads the headers; otherwise the loop checks
+ * them. The garbage collector does not track the list while it has holes. */
 static inline PyObject *make_list(Reader *r, Make make, int headers) {
     PyObject *list = PyList_New(r->count);
     if (list == NULL) return NULL;
@@ -321,7 +322,8 @@ refused:
     return NULL;
 }
 
-/* Checks all records, and makes the positions at which every MARKED-th of them starts, and at which the last one ends. */
+/* Checks all records, and returns the start positions of every MARKED-th record and the end position of the last
+ * record. */
 static PyObject *make_marks(Reader *r) {
     PyObject *marks = PyList_New((r->count + MARKED - 1) / MARKED + 1);
     for (Py_ssize_t i = 0; marks != NULL; i++) {
@@ -336,7 +338,7 @@ static PyObject *make_marks(Reader *r) {
     return marks;
 }
 
-/* Each call is a loop of its own, with what it makes inlined. */
+/* Each call compiles to a separate loop with an inlined constructor. */
 static PyObject *make_part(Reader *r, int part) {
     if (part == PART_RECORDS) return make_list(r, make_record, 1);
     if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
@@ -408,7 +410,7 @@ typedef struct {
     RecordsState *state; /* borrowed from the module, which the type keeps alive */
     PyObject *buffer;    /* owned bytes: HEADER_SIZE free ones, records, room for more; NULL after memory ran out */
     Py_ssize_t size;     /* bytes of the records */
-    Py_ssize_t exports;  /* views of the records that are alive: nothing moves meanwhile */
+    Py_ssize_t exports;  /* live views of the records: the buffer cannot move meanwhile */
     int sealed;          /* the buffer is a batch that somebody has, and never changes again */
     uint64_t base_offset, next_offset, highest_offset;
     long long base_timestamp, max_timestamp; /* long long, as members of that type are */
@@ -431,13 +433,13 @@ static int move_records(Collector *self, Py_ssize_t room) {
     return 0;
 }
 
-/* Changes the size of the buffer. Without the GIL only the thread that made bytes could do that in place. */
+/* Resizes the buffer. Without the GIL, only the thread that created a bytes object could resize it in place. */
 static int resize_buffer(Collector *self, Py_ssize_t room) {
     return HAS_GIL ? _PyBytes_Resize(&self->buffer, HEADER_SIZE + room) : move_records(self, room);
 }
 
-/* Makes room for `need` bytes behind the records. The buffer grows by no more than an eighth at a time: a size far beyond
- * that of the batch would be taken from the system, and given back to it, for every batch anew. */
+/* Reserves `need` bytes after the records. With the GIL the buffer grows by one eighth at a time: a buffer much larger
+ * than the batch would be allocated from the system, and returned to it, for every batch. */
 static int make_room(Collector *self, size_t need) {
     if (self->buffer == NULL || need > (size_t)PY_SSIZE_T_MAX / 2 - HEADER_SIZE - self->size) return no_memory();
     if (self->exports > 0) return refuse(PyExc_BufferError, "Existing exports of data: object cannot be re-sized");
@@ -493,7 +495,7 @@ static inline unsigned char *store_content(unsigned char *p, Content content) {
     return p + content.size;
 }
 
-/* Writes a record behind the others: 1, or 0 when it would take more than the room that there is. */
+/* Appends a record: returns 1, or 0 if it would exceed the room. */
 static int write_record(Collector *self, const Draft *draft) {
     uint64_t time = zigzag(self->has_base ? (int64_t)((uint64_t)draft->timestamp - (uint64_t)self->base_timestamp) : 0);
     uint64_t offset = (draft->offset - self->base_offset) << 1, headers = (uint64_t)draft->header_count << 1;
@@ -536,7 +538,7 @@ static inline int is_content(PyObject *content) {
     return content == Py_None || PyBytes_Check(content);
 }
 
-/* Whether a header can be written as it stands. `name` is bytes only where the Python side made it. */
+/* Returns whether a header can be written without conversion. `name` is bytes only if the Python side created it. */
 static int is_header(PyObject *header, int checked) {
     if (!PyTuple_CheckExact(header) || PyTuple_GET_SIZE(header) != 2) return 0;
     PyObject *name = PyTuple_GET_ITEM(header, 0);
@@ -547,7 +549,7 @@ static int is_header(PyObject *header, int checked) {
 static int read_headers(PyObject *headers, int checked, Draft *draft) {
     if (headers == NULL) return 1;
     if (!PyTuple_CheckExact(headers) && !(HAS_GIL && PyList_CheckExact(headers)))
-        return 0; /* others may change a list */
+        return 0; /* other code may change a list */
     draft->headers = PySequence_Fast_ITEMS(headers);
     draft->header_count = PySequence_Fast_GET_SIZE(headers);
     for (Py_ssize_t i = 0; i < draft->header_count; i++)
@@ -560,7 +562,7 @@ static inline int delta_fits(const Collector *self, int64_t timestamp) {
     return timestamp < INT64_MAX || !self->has_base || self->base_timestamp >= 0;
 }
 
-/* Takes arguments that are exactly as they must be: 1, or 0 for any others. Runs no Python code. */
+/* Reads arguments of the exact types: returns 1, or 0 for any other arguments. Runs no Python code. */
 static int read_draft(const Collector *self, PyObject *const *values, int checked, Draft *draft) {
     int64_t offset;
     draft->timestamp = -1;
@@ -580,7 +582,7 @@ static int read_draft(const Collector *self, PyObject *const *values, int checke
 
 enum { NOT_EXACT = 2 };
 
-/* Adds a record of arguments that are exactly as they must be: 1, 0 where it does not fit, -1, or NOT_EXACT. */
+/* Adds a record from arguments of the exact types: returns 1, 0 if it does not fit, -1, or NOT_EXACT. */
 static int add_exact(Collector *self, PyObject *const *values, int checked) {
     Draft draft = {0};
     int taken;
@@ -590,8 +592,8 @@ static int add_exact(Collector *self, PyObject *const *values, int checked) {
     return taken;
 }
 
-/* Lets the Python side make the arguments exact, or raise. What it runs may add records meanwhile, as other threads may: a
- * record that was given no offset gets the next one only now. */
+/* Calls the Python side to convert the arguments to exact types, or to raise. The conversion, and other threads, may
+ * add records meanwhile, so a record without an offset gets the next offset only afterward. */
 static int add_checked(Collector *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords, PyObject *offset) {
     PyObject *checked = PyMethod_New(self->state->checked, (PyObject *)self), *values[ARGUMENTS];
     PyObject *made = checked == NULL ? NULL : PyObject_Vectorcall(checked, args, (size_t)count, keywords);
@@ -619,10 +621,10 @@ static PyObject *collector_append(Collector *self, PyObject *const *args, Py_ssi
     return taken < 0 ? NULL : Py_NewRef(taken ? Py_True : Py_False);
 }
 
-/* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. A column
- * of timestamps has n numbers in place of the offsets, and nothing else. */
+/* A column of contents: n + 1 offsets of 64 bits from `first` on, the bytes, and a byte for each row, 0 for null. A
+ * timestamp column only has n numbers in place of the offsets. */
 typedef struct {
-    Py_buffer offsets, data, valid; /* `buf` is NULL where there is none */
+    Py_buffer offsets, data, valid; /* `buf` is NULL for a missing buffer */
     Py_ssize_t first;
 } ContentColumn;
 
@@ -640,7 +642,7 @@ static int holds(const Py_buffer *buffer, Py_ssize_t first, Py_ssize_t count, in
     return buffer->buf == NULL || (first >= 0 && first <= most && count <= most - first);
 }
 
-/* Gives the content of a row: 1, or 0 where the offsets lead out of the bytes. */
+/* Loads the content of a row: returns 1, or 0 if the offsets are outside of the bytes. */
 static inline int content_at(const ContentColumn *column, Py_ssize_t row, Content *content) {
     *content = (Content){NULL, 0};
     if (column->offsets.buf == NULL) return 1;
@@ -696,8 +698,8 @@ static PyObject *collector_append_rows(Collector *self, PyObject *args) {
     return added < 0 ? NULL : PyLong_FromSsize_t(added);
 }
 
-/* Turns the buffer itself into the batch: it has grown to the size that is needed, and is never copied again unless
- * more records follow. The header must be of these records: others may have been added since it was made. */
+/* Turns the buffer itself into the batch: it has the necessary size, and is not copied again unless more records
+ * follow. The header must match these records: other threads may have added records since the header was created. */
 static PyObject *seal(Collector *self, const char *head) {
     if ((Py_ssize_t)load32((const unsigned char *)head + SIZE_AT) != HEADER_SIZE - SIZE_AND_OFFSET + self->size)
         return PyErr_Format(PyExc_ValueError, "not the header of these records");
@@ -734,7 +736,7 @@ static void collector_releasebuffer(Collector *self, Py_buffer *Py_UNUSED(view))
     Py_END_CRITICAL_SECTION();
 }
 
-/* Collector(base_offset, highest_offset, base_timestamp, room): None for what the first record settles, or no limit. */
+/* Collector(base_offset, highest_offset, base_timestamp, room): None if the first record decides, or for no limit. */
 static PyObject *collector_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(kwargs)) {
     unsigned long long base_offset, highest_offset;
     PyObject *base_timestamp, *room;
@@ -797,8 +799,9 @@ static PyType_Slot collector_slots[] = {
     {0, NULL},
 };
 
-/* What the delivery of a record keeps: a batch, the place in it, and the timestamp. A producer makes one for each record.
- * The collector does not visit it: a batch never refers to its deliveries, and to its producer only until it is done. */
+/* The storage of a record delivery: a batch, the index in it, and the timestamp. A producer creates one for each
+ * record. The garbage collector does not visit it: a batch never refers to its deliveries, and refers to its producer
+ * only until it is done. */
 typedef struct {
     PyObject_HEAD
     PyObject *batch;
@@ -875,7 +878,7 @@ static PyObject *murmur2(PyObject *Py_UNUSED(module), PyObject *key) {
 
 /* ---------------------------------------------------------------------------------------------- 5 What the module keeps */
 
-/* Makes the base classes of records. */
+/* Creates the base classes of records. */
 static int add_storages(PyObject *module, RecordsState *state) {
     PyTypeObject *plain =
         core_add_type(module, CORE_NAME ".RecordStorage", sizeof(Storage), Py_TPFLAGS_BASETYPE, storage_slots, NULL);

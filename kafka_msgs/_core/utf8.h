@@ -1,4 +1,4 @@
-/* Whether bytes are UTF-8, as strictly as CPython's decoder: no surrogates, nothing overlong, nothing above U+10FFFF. */
+/* UTF-8 validation as strict as CPython's decoder: no surrogates, overlong forms, or code points above U+10FFFF. */
 #ifndef KAFKA_MSGS_UTF8_H
 #define KAFKA_MSGS_UTF8_H
 
@@ -20,7 +20,7 @@ static inline int utf8_size(const unsigned char *p, const unsigned char *end) {
     return size;
 }
 
-/* Whether bytes are ASCII. Words overlap instead of leaving a rest, whose length would be hard to predict. */
+/* Returns whether bytes are ASCII. The last word overlaps, which avoids a remainder of unpredictable length. */
 static inline int is_ascii(const unsigned char *p, const unsigned char *end) {
     uint64_t seen = 0, word = 0;
     uint32_t half = 0;

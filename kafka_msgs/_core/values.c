@@ -1,11 +1,12 @@
-/* Sealed classes: the C form of what attrs and schema.py give to message classes.
+/* Sealed classes: C versions of the methods that attrs and schema.py add to message classes.
  *
- * A class is sealed when it is made: `Layout` changes the slots of the type, and changes them back at its end. Only
- * speed changes. What the fast forms do not expect they leave to the class itself: it raises the errors.
+ * A class is sealed when it is created: `Layout` replaces the slots of the type, and restores them at its end. Only
+ * speed changes. The fast versions leave unexpected arguments to the class itself, which raises the errors.
  *
- * An instance is known to the garbage collector only if a cycle could pass through it, see `in_cycle`.
+ * The garbage collector tracks an instance only if a cycle could pass through it, see `in_cycle`.
  *
- * Without the GIL a class whose layout is in use by another thread stays sealed: only calls of the class end, see `retire`.
+ * Without the GIL, a class whose layout is in use by another thread stays sealed: only the fast call of the class ends,
+ * see `retire`.
  *
  * Sections: 1 making values, 2 comparing and hashing, 3 freeing, 4 layouts, 5 what the module keeps.
  */
@@ -18,15 +19,15 @@
 
 /* -------------------------------------------------------------------------------------------------- 1 Making values */
 
-/* Whether a cycle could pass through a value. Numbers, text and UUIDs refer to nothing; a tuple or a value that the
- * collector does not know holds only what it need not know. */
+/* Returns whether a cycle could pass through a value. Numbers, text and UUIDs hold no references; an untracked tuple or
+ * value holds only objects that need no tracking. */
 static inline int in_cycle(const CoreState *core, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (!PyType_IS_GC(type) || value == core->codec.empty_tuple || type == core->codec.uuid_type) return 0;
     return (!PyTuple_CheckExact(value) && layout_of(type) == NULL) || PyObject_GC_IsTracked(value);
 }
 
-/* Finds a field by its name; arguments mostly come in the order of the fields, so it looks at `next` first. */
+/* Finds a field by its name; arguments are mostly in the order of the fields, so the search starts with `next`. */
 static const Field *find_field(const Layout *layout, const Field *next, PyObject *name) {
     const Field *end = layout->fields + layout->count;
     for (const Field *field = next; field < end; field++)
@@ -50,7 +51,8 @@ static int fill_given(const Layout *layout, PyObject *self, PyObject *const *arg
     return 1;
 }
 
-/* Fills the other slots from another instance, or with the defaults; returns 0 if the other has an empty slot, too. */
+/* Fills the remaining slots from another instance, or with the defaults; returns 0 if `other` also has an empty
+ * slot. */
 static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
     int cyclic = layout->temporary;
     for (const Field *field = layout->fields; field < layout->fields + layout->count; field++) {
@@ -63,8 +65,8 @@ static int fill_rest(const Layout *layout, PyObject *self, PyObject *other) {
     return 1;
 }
 
-/* Makes an instance; NULL without an exception if the arguments are not right. Here and below, a layout in use is held:
- * code of others may run, and could unseal the class. */
+/* Creates an instance; NULL without an exception if the arguments are invalid. Here and below, a reference protects the
+ * layout in use: foreign code may run, and could unseal the class. */
 static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *args, PyObject *names) {
     PyObject *held = HELD(layout);
     PyObject *self = new_value(&layout->core->values, layout->type);
@@ -73,7 +75,7 @@ static PyObject *make_value(Layout *layout, PyObject *other, PyObject *const *ar
     return self;
 }
 
-/* Calls what would have been called without the core. */
+/* Calls the function that would run without the core. */
 static PyObject *call_class(PyObject *type, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyObject *call = PyObject_GetAttrString((PyObject *)&PyType_Type, "__call__"), *result = NULL;
     PyObject *bound = call == NULL ? NULL : PyMethod_New(call, type);
@@ -127,20 +129,20 @@ static PyObject *evolve(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
 
 /* ------------------------------------------------------------------------------------------ 2 Comparing and hashing */
 
-/* Returns what stands for a value in comparisons: the number of a UUID, as its own methods in Python do. */
+/* Returns the comparison key of a value: for UUIDs the number, as in the methods of the UUID class. */
 static inline PyObject *compared(const CoreState *core, PyObject *value) {
     if (!Py_IS_TYPE(value, core->codec.uuid_type)) return value;
     PyObject *number = *slot_of(value, core->codec.uuid_int);
     return number == NULL ? value : number;
 }
 
-/* Whether a value is equal to itself. A float need not be, and so a value that holds one. */
+/* Returns whether a value always equals itself. A float may not, nor may a value that holds a float. */
 static inline int equals_itself(PyObject *value) {
     return PyLong_CheckExact(value) || PyUnicode_CheckExact(value) || PyTuple_CheckExact(value) || value == Py_None ||
            PyBytes_CheckExact(value) || PyBool_Check(value);
 }
 
-/* Returns the content of a field, a new reference; an empty slot raises what reading the attribute raises. */
+/* Returns the content of a field, a new reference; an empty slot raises the same error as the attribute. */
 static inline PyObject *content(const Layout *layout, PyObject *self, const Field *field) {
     PyObject *value = *slot_of(self, field->offset);
     return value == NULL ? PyObject_GetAttr(self, field->name) : Py_NewRef(compared(layout->core, value));
@@ -196,7 +198,7 @@ static Py_hash_t value_hash(PyObject *self) {
 
 /* -------------------------------------------------------------------------------------------------------- 3 Freeing */
 
-/* Keeps or frees the memory of an instance whose slots are empty. */
+/* Recycles or frees the memory of an instance whose slots are empty. */
 static void give_back(PyObject *self, PyTypeObject *sealed) {
     PyTypeObject *type = Py_TYPE(self);
     Layout *layout = layout_of(sealed); /* NULL if code that ran meanwhile unsealed the class */
@@ -212,7 +214,7 @@ static void give_back(PyObject *self, PyTypeObject *sealed) {
     Py_DECREF(type);
 }
 
-/* Empties the slots that are left, whose values might free further ones: CPython's trashcan limits the depth. */
+/* Clears the remaining slots, whose values might free further values: CPython's trashcan limits the depth. */
 static void release_deep(PyObject *self, PyTypeObject *sealed) {
     Py_TRASHCAN_BEGIN(self, value_dealloc) PyObject **slot = (PyObject **)(self + 1);
     for (PyObject **end = slot + slot_count(sealed); slot < end; slot++)
@@ -304,7 +306,8 @@ static PyObject *layout_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     return (PyObject *)self;
 }
 
-/* Makes the class what it was, as far as nobody else has changed it since. No other thread uses it meanwhile. */
+/* Restores the original slots of the class, except for slots changed since. No other thread uses the class
+ * meanwhile. */
 static void unseal(Layout *self) {
     PyTypeObject *type = self->type;
     if (type == NULL || layout_of(type) != self) return;
@@ -316,8 +319,8 @@ static void unseal(Layout *self) {
     PyType_Modified(type);
 }
 
-/* Ends what must end when a class is not plain any more. Without the GIL other threads may be anywhere in its instances: then
- * these stay as they are, and CPython itself has replaced what the class now has of its own. */
+/* Retires the layout of a class that is no longer plain. Without the GIL, other threads may be using its instances, so
+ * only the fast call ends; CPython itself has replaced the slots that the class now overrides. */
 static void retire(Layout *self) {
     if (HAS_GIL)
         unseal(self);
@@ -377,8 +380,8 @@ int values_add(PyObject *module, ValuesState *state) {
     return core_add_type(module, CORE_NAME ".Layout", sizeof(Layout), Py_TPFLAGS_HAVE_GC, layout_slots, NULL) ? 0 : -1;
 }
 
-/* Frees the memory that was kept; no more is kept from now on. CPython reads the type to find where the memory starts. The
- * class may be gone, so a type that is always there and has the same head takes its place. */
+/* Frees the recycled memory, and stops recycling. CPython reads the type to find the start of the memory. The class may
+ * no longer exist, so a permanent type with the same head replaces it. */
 void values_forget(ValuesState *state) {
     for (size_t slots = 1; slots < FREE_SIZES; slots++) {
         state->room[slots] = 0;

@@ -1,4 +1,4 @@
-/* Sealed classes: message classes whose instances the core makes, compares, hashes and frees. values.c has the rest. */
+/* Sealed classes: message classes whose instances the core creates, compares, hashes and frees. See values.c. */
 #ifndef KAFKA_MSGS_VALUES_H
 #define KAFKA_MSGS_VALUES_H
 
@@ -20,8 +20,8 @@ typedef struct {
     PyObject *options, *codec; /* owned; NULL for the default options, and for an entry that is not in use */
 } CachedCodec;
 
-/* What the core knows about a class. The class holds its layout as an attribute, and the layout holds the class; the
- * garbage collector sees both. The class is sealed for as long as its layout lives. */
+/* The layout of a class. The class holds its layout as an attribute, and the layout holds the class; the garbage
+ * collector tracks both references. The class is sealed as long as its layout lives. */
 typedef struct {
     PyObject_HEAD
     PyMethodDef none;   /* an empty list: tp_methods of the class, which is NULL otherwise, points here */
@@ -32,7 +32,7 @@ typedef struct {
     Py_ssize_t count;
     Field *fields;                     /* in the order of the definition */
     CachedCodec codecs[CACHED_CODECS]; /* by the lowest bits of the version, and whether options are given */
-    destructor dealloc;                /* this and the next two: what the class had before */
+    destructor dealloc;                /* this and the next two: the original slots of the class */
     richcmpfunc compare;
     hashfunc hash;
 } Layout;
@@ -45,7 +45,7 @@ static inline Layout *layout_of(PyTypeObject *type) {
     return (Layout *)((char *)type->tp_methods - offsetof(Layout, none));
 }
 
-/* Whether a class and its bases are classes of Python code, as `other` is: an instance is made when it has its memory. */
+/* Returns whether a class and its bases are defined in Python, as `other` is: allocation alone creates an instance. */
 static inline int consists_of_slots(const PyTypeObject *type, const PyTypeObject *other) {
     while (type != &PyBaseObject_Type && (type->tp_dealloc == other->tp_dealloc || type->tp_dealloc == value_dealloc))
         type = type->tp_base;
@@ -60,7 +60,7 @@ static inline size_t slot_count(PyTypeObject *type) {
     return (size_t)(type->tp_basicsize - (Py_ssize_t)sizeof(PyObject)) / sizeof(PyObject *);
 }
 
-/* Makes an instance of a class with slots as new_instance does, if it is sealed of memory that was used before. */
+/* Creates an instance of a class with slots, like new_instance; sealed classes reuse recycled memory. */
 static inline PyObject *new_value(ValuesState *state, PyTypeObject *type) {
     size_t slots = slot_count(type);
     if (type->tp_dealloc != value_dealloc || slots >= FREE_SIZES || state->free[slots] == NULL)

@@ -119,7 +119,8 @@ static inline int walk_headers(const WalkRecord *record) {
     return p == record->end ? 0 : -1;
 }
 
-/* The size of the batch of magic 2 that starts at a place with `left` bytes; 0 if there is none, or not all of it. */
+/* Returns the size of the magic 2 batch that starts at a position with `left` bytes; 0 if it is missing or
+ * incomplete. */
 static inline ptrdiff_t walk_batch(const unsigned char *p, ptrdiff_t left) {
     if (left < HEADER_SIZE || p[MAGIC_AT] != 2) return 0;
     int32_t stated = (int32_t)load32(p + SIZE_AT);
@@ -127,8 +128,8 @@ static inline ptrdiff_t walk_batch(const unsigned char *p, ptrdiff_t left) {
     return (ptrdiff_t)stated + SIZE_AND_OFFSET;
 }
 
-/* Whether `count` records have more than `limit` elements, that is records and headers together. It returns 0 for bytes
- * that are not records, because reading reports these. It looks at the bytes only if they can hold so many elements. */
+/* Returns whether `count` records have more than `limit` elements (records and headers together). Returns 0 for bytes
+ * that are not records, because reading reports them. Scans the bytes only if they can hold so many elements. */
 static inline int walk_exceeds(const unsigned char *p, const unsigned char *end, int64_t count, int64_t limit) {
     if (count < 0 || count > (end - p) / WALK_SMALLEST) return 0;
     int64_t room = limit - count;

@@ -1,7 +1,8 @@
-"""``decode_column``: bytes of messages in an Arrow array to a struct array, with an error for each bad row.
+"""``decode_column``: decode an Arrow array of encoded messages to a struct array, with an error for each bad row.
 
-This module owns the interface: types of input, chunks, threads, and the errors of bad rows. ``native`` or ``python``
-decodes. The reference then finds the errors at the locations that ``native`` keeps; for ``python`` the codec does.
+This module owns the interface: input types, chunks, threads, and the errors of bad rows. ``native`` or ``python``
+decodes. The reference then finds the errors at the locations that ``native`` records; the codec finds them for
+``python``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[Buffer | None]"
-"""What can be decoded: binary or large binary, or a sequence of buffers."""
+"""A decodable column: binary or large binary, or a sequence of buffers."""
 
 OnBadRow: TypeAlias = Literal["null", "raise"]
 """The handling of a bad row: null with an entry in the errors, or an exception."""
@@ -53,7 +54,7 @@ _IMPLEMENTATION: Final = backend_module("kafka_msgs.columns")
 
 @frozen
 class DecodedColumn:
-    """The rows of a column, and why some are null.
+    """The decoded or encoded rows of a column, and the errors of bad rows.
 
     ``values`` and ``errors`` have the same length and the same chunks as the input. ``errors`` is null for a good row,
     and for a row that was null in the input. For a bad row it is a struct of ``path``, ``offset`` and ``reason``, with
@@ -65,11 +66,11 @@ class DecodedColumn:
 
     @property
     def error_count(self) -> int:
-        """How many rows are bad."""
+        """Return the number of bad rows."""
         return len(self.errors) - int(self.errors.null_count)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the rows as Arrow's PyCapsule interface has tables: a column for each field, null in null rows."""
+        """Export the rows as a table through Arrow's PyCapsule interface: one column per field, null in null rows."""
         chunks = self.values.chunks if isinstance(self.values, pa.ChunkedArray) else [self.values]
         tables = map(pa.RecordBatch.from_struct_array, chunks)
         reader = pa.RecordBatchReader.from_batches(pa.schema(list(self.values.type)), tables)
@@ -116,7 +117,7 @@ def decode_column(
 
 
 def binary_column(column: Any) -> Any:
-    """Return what ``Column`` allows as an array or a chunked array; raises ``ColumnTypeError`` for anything else."""
+    """Convert a ``Column`` to an array or a chunked array; raises ``ColumnTypeError`` for any other object."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
             raise ColumnTypeError(column="", expected="binary or large_binary", found=str(column.type))
@@ -130,7 +131,7 @@ def binary_column(column: Any) -> Any:
 
 
 def check_on_error(source: str, on_error: object) -> None:
-    """Raise ``OptionError``, which names the function ``source``, for what is not an ``OnBadRow``."""
+    """Raise ``OptionError``, which names the function ``source``, unless ``on_error`` is an ``OnBadRow``."""
     check_choice(source, "on_error", on_error, get_args(OnBadRow))
 
 
@@ -147,7 +148,7 @@ class _Explainer:
         self._raise = on_error == "raise"
 
     def errors(self, array: pa.Array, bad: Iterable[tuple[int, RowLocation]]) -> pa.StructArray:
-        """Return the errors of an array whose rows ``bad`` were refused, at their locations."""
+        """Return the error column of an array; ``bad`` yields the refused rows with their locations."""
         return error_column({number: self._entry(array[number].as_py(), number, at) for number, at in bad}, len(array))
 
     def _entry(self, data: bytes, number: int, location: RowLocation) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class _Explainer:
             raise trailing_data(self._plan(data), position, len(data))
 
     def _plan(self, data: bytes) -> Plan:
-        """Return the plan of a row: where each has its own version, that of the number before it, which is known."""
+        """Return the plan of a row. Without a fixed version, the version prefix of the row, a valid one, selects it."""
         cls, version = self._message, self._version
         if version is None:
             number = int.from_bytes(data[:2], "big", signed=True)
@@ -182,13 +183,13 @@ class _Explainer:
 
 
 def error_entry(error: KafkaMsgsError) -> dict[str, Any]:
-    """Return the entry of an exception in the errors of a column."""
+    """Convert an exception to an entry of the error column."""
     facts = vars(error)
     return {"path": facts.get("path", ""), "offset": facts.get("offset"), "reason": facts.get("reason", str(error))}
 
 
 def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructArray:
-    """Return ``count`` errors: the given ones at the numbers of their rows, and null for the other rows."""
+    """Return an error column of ``count`` rows: the given errors by row number, and null in all remaining rows."""
     if not errors:
         return pa.nulls(count, ERROR_TYPE)
     places = numbers("i", bytes(4 * count))
@@ -199,7 +200,7 @@ def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructA
 
 
 def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
-    """Return the errors of a decoded column as texts, null where there is none."""
+    """Return the errors of a decoded column as texts, with null for rows without an error."""
     texts: list[str | None] = [None] * len(errors)
     for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
         error = errors[row].as_py()
@@ -223,7 +224,7 @@ class _ArrayDecoder:
         return found[0]
 
     def arrays(self, array: pa.Array) -> Iterator[DecodedColumn]:
-        """Yield the values of an array, in several parts if they do not fit into one array."""
+        """Yield the decoded values, in several parts if they do not fit into one array."""
         start = 0
         for parts in _groups(self._decode(array)):
             values = parts[0].values if len(parts) == 1 else pa.concat_arrays([part.values for part in parts])

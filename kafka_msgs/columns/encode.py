@@ -1,8 +1,8 @@
-"""``encode_column``: a struct array to the bytes of messages, with an error for each row that cannot be written.
+"""``encode_column``: encode a struct array to message bytes, with an error for each row that cannot be encoded.
 
-This module first checks that the columns are those of the message. Without this check, a misspelt column would give the
-default in every row. ``native`` encodes the rows that it can. The codec encodes the others, one by one, or finds why
-they cannot be written.
+This module first checks the column names against the message. Without this check, a misspelt column would result in
+the default in every row. ``native`` encodes the rows that it supports. The codec encodes the remaining rows one by one,
+or finds their errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def encode_column(
 ) -> DecodedColumn:
     """Encode a struct array (or a chunked one) to binary, one message per row, at ``version``.
 
-    An Arrow array of integers as ``version`` has the version of each row. The fields are those of
+    To set the version of each row, pass an Arrow array of integers as ``version``. The column may have any fields of
     ``arrow_type(message)``, in any order. Fields of the message without a column get their defaults. Integers may have
     any width. Strings and bytes may be of Arrow's large types. Null stays null. A null in a field that does not allow
     null is an error of its row. With ``prefix`` each row starts with its version, as for ``encode_versioned``.
@@ -80,7 +80,7 @@ def encode_column(
 
 
 def _versions(version: Any, count: int) -> Any:
-    """Return the versions of rows as one array; None for what is one version."""
+    """Return the versions of the rows as one array, or None for a single version."""
     if not isinstance(version, pa.Array | pa.ChunkedArray):
         return None
     if not pa.types.is_integer(version.type) or len(version) != count:
@@ -115,14 +115,14 @@ class _ArrayEncoder:
 
 
 def _joined(parts: Sequence[pa.Array], array: pa.Array) -> pa.Array:
-    """Return parts of the bytes of an array as one."""
+    """Combine the encoded parts of an array."""
     if sum(each.nbytes for each in parts) > MAX_ARRAY:
         raise ColumnSizeError(rows=len(array), size=int(array.nbytes))
     return parts[0] if len(parts) == 1 else pa.chunked_array(parts, pa.binary()).combine_chunks()
 
 
 def _filled(values: pa.Array, rows: Iterable[int], rest: pa.Array) -> pa.Array:
-    """Return ``values`` with the ones at the numbers ``rows`` replaced by the ``rest``."""
+    """Return ``values`` with the values at the row numbers ``rows`` replaced by ``rest``."""
     flags = bytearray(len(values))
     for row in rows:
         flags[row] = 1
@@ -131,7 +131,7 @@ def _filled(values: pa.Array, rows: Iterable[int], rest: pa.Array) -> pa.Array:
 
 
 class _RowEncoder:
-    """Encodes rows as objects, or finds why they cannot be encoded."""
+    """Encodes rows one by one as message objects, or finds their errors."""
 
     def __init__(self, message: type[Message], version: int | None, prefix: bool, on_error: OnBadRow) -> None:
         self._message = message
@@ -142,7 +142,7 @@ class _RowEncoder:
     def encode(
         self, array: pa.StructArray, versions: pa.Array | None
     ) -> tuple[list[pa.Array], dict[int, dict[str, Any]]]:
-        """Return the bytes of the rows in parts, null for those with an error; and the errors by number of row."""
+        """Return the encoded rows in parts, with null for rows with an error, and the errors by row number."""
         parts: list[pa.Array] = []
         errors: dict[int, dict[str, Any]] = {}
         start = 0

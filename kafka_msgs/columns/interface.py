@@ -1,9 +1,9 @@
-"""What the two implementations of columns, ``native`` and ``python``, have in common.
+"""The common interface of the two column implementations, ``native`` and ``python``.
 
-Both have a function ``decoder(message, version, type, options)``, which returns a ``ColumnDecoder``, a function
+Each module has a function ``decoder(message, version, type, options)``, which returns a ``ColumnDecoder``, a function
 ``encoder(message, version, type, prefix)``, which returns an ``ColumnEncoder`` or None, and ``RecordColumns(names,
-unread)``, which is a ``RecordBuffer`` with columns out of ``COLLECTED_TYPES``. They only detect that a row is bad,
-and where. ``decode`` and ``encode`` find the error.
+unread)``, which is a ``RecordBuffer`` with columns out of ``COLLECTED_TYPES``. They only detect bad rows and fault
+locations. ``decode`` and ``encode`` find the errors.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 MAX_ARRAY: Final = 2**31 - 1
-"""How many bytes always fit into one array, whose offsets have 32 bits."""
+"""The number of bytes that always fit into one array, which has 32-bit offsets."""
 
 COLLECTED_TYPES: Final = {field.name: field.type for field in RECORD_SCHEMA if field.name != "timestamp_ms"} | {
     "timestamp": pa.int64()
 }
-"""The columns that are collected, and their types. A timestamp is a number."""
+"""The types of the collected columns. Timestamps are numbers."""
 
 BATCH_COLUMNS: Final = frozenset(
     {
@@ -52,15 +52,15 @@ BATCH_COLUMNS: Final = frozenset(
         "magic",
     }
 )
-"""The columns that are equal for all records of a batch, and are in its header."""
+"""The columns of batch header fields, which are equal for all records of a batch."""
 
 MAX_SEQUENCE: Final = 2**31 - 1
 """The highest sequence number of a record. After it comes 0."""
 
 
 RowLocation: TypeAlias = "tuple[Any, ...] | None"
-"""Where a row is bad: the fields of the reference's ``FaultLocation``. Without a trail, the bytes from the position on
-follow a complete message, or nothing is known if it is negative. None: nothing is known.
+"""The fault location in a bad row: the fields of the reference's ``FaultLocation``. If the trail is empty, the bytes
+from the position on follow a complete message. None or a negative position means that the location is unknown.
 """
 
 
@@ -77,21 +77,21 @@ ColumnDecoder: TypeAlias = Callable[[pa.Array], list[RowSlice]]
 
 
 ColumnEncoder: TypeAlias = Callable[[pa.StructArray, "pa.Array | None"], Iterable[RowSlice]]
-"""Encodes a struct array, or a slice of one, with the versions of its rows where they are not all the same. ``encode``
-encodes the refused rows one by one. None encodes all rows so.
+"""Encodes a struct array, or a slice of one, with the versions of its rows if they differ. ``encode`` encodes the
+refused rows one by one, or all rows if the encoder is None.
 """
 
 
 class RecordBuffer(Protocol):
     """Collects the records of batches as columns.
 
-    An ``unread`` buffer has columns out of ``BATCH_COLUMNS``, and as many rows as the headers count records: it reads
-    records only where a batch is too small for what its header counts, and in compressed message sets.
+    An ``unread`` buffer has columns out of ``BATCH_COLUMNS``, and one row per record counted by the batch headers. It
+    reads records only if a batch is too small for the record count of its header, and in compressed message sets.
     """
 
     @property
     def rows(self) -> int:
-        """How many records there are since ``finish``."""
+        """The number of records since the last ``finish``."""
 
     @property
     def size(self) -> int:
@@ -105,4 +105,4 @@ class RecordBuffer(Protocol):
         """
 
     def finish(self) -> list[pa.Array]:
-        """Return the columns in the requested order, and start again."""
+        """Return the columns in the requested order, and clear the buffer."""

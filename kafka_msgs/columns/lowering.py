@@ -1,8 +1,8 @@
-"""Plans and Arrow types become the programs that the C core runs.
+"""Lowering of plans and Arrow types to the programs that the C core runs.
 
-A program describes where in a table of columns each field goes. The table is the Arrow type in preorder. For each
-version, every place in the table has its own struct in the program. This module owns the meaning of programs. The core
-checks a program only as far as memory depends on it.
+A program maps each field to a column of a table. The table is the Arrow type in preorder. For each version, every
+place in the table has a separate struct in the program. This module defines the meaning of programs. The core checks
+programs only for memory safety.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNLIMITED: Final = 2**63 - 1
 
 
 def inner_types(type_: pa.DataType, uuid: bool) -> Iterator[tuple[str, pa.DataType, bool]]:
-    """Yield what is below a column: the name, the type, and whether it is the text of a UUID."""
+    """Yield the child columns of a type: name, type, and whether the values are UUID texts."""
     if pa.types.is_struct(type_):
         for field in type_:
             yield field.name, field.type, (field.metadata or {}).get(KAFKA_TYPE, b"").endswith(b"uuid")
@@ -55,7 +55,7 @@ _Program = tuple[_Spec, _Spec, _Spec, bool, int, int]
 
 
 class Lowering:
-    """Makes the program of a type: the table of its columns, and the structs that fill them."""
+    """Builds the program of a type: the table of its columns, and the structs that fill them."""
 
     def __init__(self, type_: pa.StructType) -> None:
         self.columns: list[_Spec] = []
@@ -63,8 +63,8 @@ class Lowering:
         self.root = self.place(type_, uuid=False)
 
     def program(self, cls: type[MessageStruct], version: int | None, options: CodecOptions) -> _Program:
-        """Describe the program of a message: one version, or all, with the number of each that ``decode_versioned``
-        reads.
+        """Describe the program of a message for one version, or for all versions, each with the version prefix that
+        ``decode_versioned`` reads.
         """
         budget = options.budget
         forms = []
@@ -82,7 +82,7 @@ class Lowering:
     # Columns
 
     def place(self, type_: pa.DataType, uuid: bool) -> _Column:
-        """Give a place to each column of a type."""
+        """Assign a place to each column of a type."""
         number = len(self.columns)
         self.columns.append(())
         kind, width = _shape(type_, uuid)
@@ -112,7 +112,7 @@ class Lowering:
     def steps(self, steps: Sequence[Step], column: _Column | None) -> Iterator[_Spec]:
         """Yield the ops of positional fields. Adjacent skipped fields of fixed size become one op.
 
-        In place of a tag each has the index of its field, or of the first that it skips, for the location of a fault.
+        Instead of a tag, each op has the index of its field (or of its first skipped field), for fault locations.
         """
         skipped = first = 0
         for index, step in enumerate(steps):
@@ -133,7 +133,7 @@ class Lowering:
         return self.op(step, step.tag or 0, target, *(self.initial(info, step.default, target) if target else ()))
 
     def op(self, step: Step, tag: int, target: _Column | None, initial: Any = None, empty: int = -1) -> _Spec:
-        """Describe a field that is in the bytes; see ``initial`` for the last two."""
+        """Describe a field that is in the bytes; see ``initial`` for the last two items."""
         value, item, place = step.value, step.value, target
         if value.op is Op.ARRAY:
             item, place = value.item, target and target.get("")
@@ -153,7 +153,7 @@ class Lowering:
         return _absent(_op(info), initial, ignorable, target, empty)
 
     def initial(self, info: FieldInfo, default: Any, target: _Column) -> tuple[Any, int]:
-        """Return the default of a field as the core has it: None, bytes, or anything and the number of a struct."""
+        """Return the default of a field in the core's form: None, bytes, or any object and the number of a struct."""
         op = _op(info)
         if default is None or op is Op.ARRAY:
             assert default in (None, ()), "arrays are empty by default"
@@ -177,13 +177,13 @@ class Lowering:
 
 
 def iter_plans(cls: type[MessageStruct], version: int | None) -> Iterator[tuple[int, Plan]]:
-    """Yield each form that a row can have, with the number before it. One version has one form."""
+    """Yield the version prefix and plan of each possible version of a row; a fixed version has one plan."""
     for each in cls.INFO.versions if version is None else (version,):
         yield version_prefix(cls, each), compile_plan(cls, each)
 
 
 def _shape(type_: pa.DataType, uuid: bool) -> tuple[int, int]:
-    """Return the kind of a column, and the bytes of one value, or of the text that is reserved with it."""
+    """Return the kind of a column, and the size in bytes of one value, or of the text reserved for one value."""
     if pa.types.is_struct(type_):
         return ColumnKind.STRUCT, 0
     if pa.types.is_list(type_) or pa.types.is_map(type_):

@@ -1,7 +1,7 @@
-"""Columns in C: the buffers that the core fills become Arrow's arrays, and it reads those of arrays.
+"""Columns in C, on top of the buffers of Arrow arrays.
 
-The core runs the programs of ``lowering``, and reads the records of batches. It takes buffers and gives buffers. This
-module takes arrays apart, and makes them.
+The core runs the programs of ``lowering`` and reads record batches. Its inputs and outputs are buffers. This module
+splits arrays into buffers, and builds arrays from buffers.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = ["RecordColumns", "decoder", "encoder"]
 
 _NOTHING: Final = pa.py_buffer(b"")
 _Filled = tuple[int, int, Any, Any, Any, int]
-"""A column that the core made: its length, nulls, validity, offsets and data, and the number of bytes in the data."""
+"""A column from the core: its length, nulls, validity, offsets and data, and the number of bytes in the data."""
 
 _Read = tuple[int, bool, int, int, Any, Any, Any]
-"""A column that the core reads: the bytes of a number (negative: with a sign) or of an offset (negative: of a map),
-whether one value stands for all, offset, length, validity, offsets and data.
+"""A column for the core: the size in bytes of a number (negative: signed) or of an offset (negative: of a map), whether
+a single value is repeated, offset, length, validity, offsets and data.
 """
 
 
@@ -94,7 +94,7 @@ def _parts(program: extension.ColumnProgram, array: pa.Array, layout: _ArrayShap
 
 
 def _locations(faults: list[_Filled]) -> Iterator[RowLocation]:
-    """Yield the locations that the core kept, each as the numbers of its trail and of the other fields."""
+    """Yield the fault locations from the core, each as its trail followed by the numeric fields."""
     for row in _array(_BYTES, iter(faults)) if faults else ():
         *trail, position, end, elements, room, kind, first, second = memoryview(row.as_buffer()).cast("q")
         yield tuple(trail), position, end, elements, room, kind, first, second
@@ -103,8 +103,8 @@ def _locations(faults: list[_Filled]) -> Iterator[RowLocation]:
 def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -> ColumnEncoder | None:
     """Return the function that encodes columns of a message, which have the type ``type_``.
 
-    It runs without the GIL. There is none for types that only Python objects can have, and for keys of coordinators
-    with versions by row: the number before such a key is not its version.
+    It runs without the GIL. The result is None for types that only the Python implementation supports, and for
+    coordinator keys with versions by row: the number before such a key is not its version.
     """
     whole = arrow_type(cls)
     if not _is_plain(type_, whole) or (version is None and cls.INFO.kind == "coordinator-key"):
@@ -127,7 +127,7 @@ def encoder(cls: Any, version: int | None, type_: pa.StructType, prefix: bool) -
 
 
 def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Whether the core reads columns of a type, which has the shape of the expected one."""
+    """Return whether the core supports columns of a type that has the shape of the expected type."""
     of = pa.types
     if of.is_dictionary(found):
         return _is_plain(found.value_type, expected)
@@ -143,7 +143,7 @@ def _is_plain(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def _struct(array: pa.StructArray, cls: Any, type_: pa.StructType, repeated: bool) -> Iterator[_Read]:
-    """Yield a struct column and those below it, as ``type_`` has them. One value of a missing one stands for all."""
+    """Yield a struct column and its descendants in the order of ``type_``. A missing column repeats a single value."""
     inner = {info.attribute: info.struct for info in fields(cls)}
     yield 0, repeated, array.offset, len(array), _valid(array), None, None
     for number, field in enumerate(type_):
@@ -170,7 +170,7 @@ def _column(array: pa.Array, type_: pa.DataType, cls: Any, repeated: bool) -> It
 
 
 def _unfolded(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return the values themselves: those that a dictionary has once, and nulls without a type."""
+    """Return plain values: dictionary arrays are decoded, and nulls without a type get the type."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), type_)
     if not pa.types.is_dictionary(array.type):
@@ -196,18 +196,18 @@ def _leaf(array: pa.Array, repeated: bool) -> _Read:
 
 
 def _valid(array: pa.Array) -> pa.Buffer | None:
-    """Return the validity of an array; None if nothing is null, which spares the core to look at each value."""
+    """Return the validity buffer, or None for arrays without nulls, which saves the core a check per value."""
     return array.buffers()[0] if array.null_count else None
 
 
 @lru_cache(maxsize=512)
 def _defaults(cls: Any, type_: pa.StructType) -> pa.StructArray:
-    """Return one row: a struct of which nothing was given."""
+    """Return one row: a struct with all defaults."""
     return to_struct_array([cls()], type_)
 
 
 def _part(array: pa.Array, first: int, made: pa.Array) -> RowSlice:
-    """Return what was made of rows of an array. Rows that became null, and were not, are those that were refused."""
+    """Return the encoded or decoded rows of an array. Refused rows are null in the result but not in the input."""
     given = array.slice(first, len(made))
     if made.null_count == given.null_count:
         return RowSlice(made, [])
@@ -292,7 +292,7 @@ _MADE: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., pa.Array]]]] = {
     "is_control": (("attributes",), _has(CONTROL)),
     "codec": (("attributes",), _codec),
 }
-"""The columns that are made of those of the core."""
+"""The columns that Python derives from columns of the core."""
 
 
 class RecordColumns:

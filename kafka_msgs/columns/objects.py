@@ -1,4 +1,4 @@
-"""Messages as Python objects to Arrow arrays and back, for every type that ``arrow_type`` returns.
+"""Conversion between message objects and Arrow arrays, for every type that ``arrow_type`` returns.
 
 This module converts single values in both directions, for ``python`` and for encoding. It does not check values. The
 codec does.
@@ -35,7 +35,7 @@ def bounded_slices(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def timestamps(numbers: pa.Int64Array) -> pa.TimestampArray:
-    """Return milliseconds since the epoch as times. -1, which is Kafka's number for no timestamp, becomes null."""
+    """Convert milliseconds since the epoch to timestamps. -1, Kafka's value for no timestamp, becomes null."""
     return pc.if_else(pc.equal(numbers, NO_TIMESTAMP), None, numbers).cast(TIMESTAMP)
 
 
@@ -103,7 +103,7 @@ def _scalars(column: pa.Array, info: FieldInfo) -> list[Any]:
 
 
 def _pylist(column: pa.Array) -> list[Any]:
-    """Return the values. Text that is not UTF-8, which Arrow does not check, gets surrogates. The codec refuses it."""
+    """Return the values. Text that is not UTF-8, which Arrow accepts, gets surrogates, and the codec refuses it."""
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
@@ -112,7 +112,7 @@ def _pylist(column: pa.Array) -> list[Any]:
 
 
 def _uuid(text: Any) -> Any:
-    """Return the uuid in a text. Any other value is returned unchanged, and the codec refuses it."""
+    """Parse a text as a UUID. Any other value is returned unchanged, and the codec refuses it."""
     try:
         raw = bytes.fromhex(text.replace("-", ""))
     except (ValueError, TypeError, AttributeError):

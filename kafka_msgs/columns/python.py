@@ -1,6 +1,6 @@
-"""Columns in Python: the values of the codec and of records, row by row, put into columns.
+"""Columns in Python, filled row by row with codec values and record fields.
 
-``native`` must give the same result as this implementation. Only some rows at a time exist as Python objects.
+``native`` must return the same results as this implementation. Only a few rows at a time exist as Python objects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafka_msgs.versioned import decode_versioned
 __all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
 
 ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
-"""The errors of the bytes of a row."""
+"""The exceptions for malformed rows."""
 
 _INT64: Final = range(-(2**63), 2**63)
 _SMALLEST_RECORD: Final = 7
@@ -38,7 +38,7 @@ _SMALLEST_RECORD: Final = 7
 
 
 def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callable[[bytes], MessageStruct]:
-    """Return the function that decodes the bytes of one row; it raises ``ROW_FAULTS``."""
+    """Return a function that decodes the bytes of one row; it raises ``ROW_FAULTS``."""
     if version is None:
         return lambda data: decode_versioned(cls, data, options=options).message
     decode: Callable[[bytes], MessageStruct] = codec_for(cls, version, options).decode
@@ -48,7 +48,7 @@ def row_decoder(cls: Any, version: int | None, options: CodecOptions) -> Callabl
 def decoder(
     cls: type[MessageStruct], version: int | None, type_: pa.StructType, options: CodecOptions
 ) -> ColumnDecoder:
-    """Return the function that decodes columns of a message; the version is None where each row has its prefix."""
+    """Return a function that decodes columns of a message. If ``version`` is None, each row has a version prefix."""
     decode = row_decoder(cls, version, options)
 
     def part(array: pa.Array) -> RowSlice:
@@ -90,7 +90,7 @@ class RecordColumns:
         self.rows = self.size = 0
 
     def extend(self, run: BatchRun, start: int, rows: int, size: int) -> int:
-        """Do what ``RecordBuffer`` describes."""
+        """Add the batches of a run; see ``RecordBuffer``."""
         for batch in run.batches(start):
             if self.rows >= rows or self.size >= size:
                 return batch.position - run.shift
@@ -101,7 +101,7 @@ class RecordColumns:
         return run.end
 
     def append(self, batch: Batch) -> None:
-        """Add the records of a batch; raises what ``records`` of it raises, and for numbers of more than 64 bits."""
+        """Add the records of a batch. Raises the errors of its ``records``, and an error for numbers above 64 bits."""
         records = [] if self._unread else batch.records()
         for index, record in enumerate(records):
             if record.offset not in _INT64 or record.timestamp not in _INT64:
@@ -109,20 +109,20 @@ class RecordColumns:
         count = _count(batch) if self._unread else len(records)
         self._records += records
         self._counts.append(count)
-        # Only the facts are kept: the bytes of many batches would be many.
+        # Keep only the facts: the bytes of many batches would need much memory.
         self._batches.append(tuple(fact(batch) for fact in self._facts))
         self.rows += count
         self.size += batch.size if self._unread else sum(map(_size, records))
 
     def finish(self) -> list[pa.Array]:
-        """Return the columns in the requested order, and start again."""
+        """Return the columns in the requested order, and clear the buffer."""
         facts = zip(*self._batches, strict=True) if self._batches else iter([()] * len(self._facts))
         columns = [self._spread(name, next(facts)) if name in _FACTS else self._column(name) for name in self._names]
         self._clear()
         return columns
 
     def _spread(self, name: str, facts: Sequence[Any]) -> pa.Array:
-        """Return a column of what is equal for all records of a batch."""
+        """Return a column of batch values, each repeated for all records of its batch."""
         values = [fact for fact, count in zip(facts, self._counts, strict=True) for _ in range(count)]
         if name == "sequence":
             values = [_sequence(first, record.offset) for first, record in zip(values, self._records, strict=True)]
@@ -164,7 +164,7 @@ def _overflow(batch: Batch, index: int) -> CorruptRecordError:
 
 
 def _owned(value: bytes | memoryview | None) -> bytes | None:
-    """Return a value as bytes. An array of views would keep the whole of every batch that they are of."""
+    """Return a value as bytes. An array of views would keep every source batch in memory."""
     return bytes(value) if isinstance(value, memoryview) else value
 
 
@@ -173,7 +173,7 @@ def _headers(record: Record) -> list[dict[str, Any]]:
 
 
 def _name(header: Header) -> str | None:
-    """Return the name of a header, or None where its bytes are not UTF-8."""
+    """Return the name of a header, or None if its bytes are not UTF-8."""
     try:
         header[0].encode()
     except UnicodeEncodeError:
@@ -188,20 +188,20 @@ def _raw_header_names(record: Record) -> list[bytes] | None:
 
 
 def _first_sequence(batch: Batch) -> int | None:
-    """Return the sequence number that the record with the offset 0 would have, None without numbers."""
+    """Return the sequence number of a hypothetical record at offset 0, or None for batches without sequence numbers."""
     if not isinstance(batch, RecordBatch) or batch.base_sequence < 0:
         return None
     return batch.base_sequence - batch.base_offset
 
 
 def _sequence(first: int | None, offset: int) -> int:
-    """Return the sequence number of a record. The numbers go on from record to record; after the highest comes 0."""
+    """Return the sequence number of a record. Sequence numbers increase by one per offset and wrap around to 0."""
     number = -1 if first is None else first + offset
     return number if number <= MAX_SEQUENCE else number - MAX_SEQUENCE - 1
 
 
 def _newer(attribute: str, older: Any = -1) -> Callable[[Batch], Any]:
-    """Return what reads an attribute that only batches of magic 2 have."""
+    """Return a getter of an attribute that only magic 2 batches have."""
     return lambda batch: getattr(batch, attribute) if isinstance(batch, RecordBatch) else older
 
 

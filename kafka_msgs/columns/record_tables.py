@@ -1,4 +1,4 @@
-"""Batches of records to Arrow record batches, one row per record, in constant memory.
+"""Conversion of Kafka record batches to Arrow record batches, one row per record, in constant memory.
 
 This module decides when a table is full, and handles damage. ``native`` or ``python`` makes the columns.
 ``kafka_msgs.records`` and ``kafka_msgs.log`` read batches.
@@ -34,7 +34,7 @@ RecordSource: TypeAlias = "str | os.PathLike[str] | Buffer | Batch | Iterable[Ba
 """The source of batches: a file, bytes, one batch, or an iterable of batches."""
 
 Fault: TypeAlias = RecordError | LogFileError
-"""Damage of a batch, or bytes in a file that are not a batch."""
+"""Damage in a batch, or file content that is not a batch."""
 
 _IMPLEMENTATION: Final = backend_module("kafka_msgs.columns")
 
@@ -91,7 +91,7 @@ def walk_record_table(
     max_rows: int = 65_536,
     max_bytes: int = 32 << 20,
 ) -> Iterator[Any]:
-    """Yield what ``read_record_table`` yields. A ``Fault`` is yielded in its place between the record batches."""
+    """Yield the record batches of ``read_record_table``, and each ``Fault`` at its position between them."""
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
     for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):
@@ -129,7 +129,7 @@ def _items(source: Any, options: ReadOptions) -> Iterator[Any]:
 
 
 class _Table:
-    """Collects batches and gives record batches of a bounded size.
+    """Collects batches and returns record batches of a bounded size.
 
     One of two buffers has rows: the one of the implementation, or the one in Python for batches that it cannot read.
     """
@@ -143,7 +143,7 @@ class _Table:
         self._slow = python.RecordColumns(self._names, unread)
 
     def run(self, items: Iterator[Any]) -> Iterator[Any]:
-        """Yield the record batches of all batches, and each fault in its place."""
+        """Yield the record batches of all batches, and each fault at its position."""
         for item in yield_errors(items):
             if isinstance(item, Fault):
                 yield from self._fault(item)
@@ -166,7 +166,7 @@ class _Table:
                 at += batch.size
 
     def _append(self, batch: Batch) -> Iterator[Any]:
-        """Add a batch that only Python can read, or that gives a fault."""
+        """Add a batch that only Python can read, or that causes a fault."""
         yield from self._flush_from(self._fast)
         try:
             self._slow.append(batch)
@@ -195,7 +195,7 @@ class _Table:
 
 
 _COLLECTED_AS: Final = {"timestamp_ms": "timestamp"}
-"""What is collected for a column that has another name."""
+"""The collected column for each table column with a different name."""
 
 
 def _column(name: str, found: Mapping[str, pa.Array]) -> pa.Array:

@@ -53,10 +53,10 @@ empty.
 """
 
 KAFKA_TYPE: Final = b"kafka.type"
-"""Key of the metadata that has the type of a field on the wire."""
+"""The metadata key of a field's type on the wire."""
 
 ERROR_TYPE: Final = pa.struct([("path", pa.string()), ("offset", pa.int64()), ("reason", pa.string())])
-"""Why a row is null: the field, the byte of the row (null when writing), and the fault."""
+"""The error of a null row: the field, the byte offset in the row (null when writing), and the reason."""
 
 _ELEMENT: Final = "element"
 _UNKNOWN_TAGS_TYPE: Final = pa.map_(pa.int32(), pa.binary())
@@ -97,10 +97,10 @@ RECORD_SCHEMA: Final = pa.schema(
 def arrow_type(
     message: type[MessageStruct], version: int | None = None, *, columns: Iterable[str] | None = None
 ) -> pa.StructType:
-    """Return the Arrow type of a message at one version. Without a version it has the fields of all versions.
+    """Return the Arrow type of a message at one version. Without a version, the type has the fields of all versions.
 
     ``columns`` selects fields by their attributes. The path of a nested field has dots, also through arrays:
-    ``["group_id", "topics.name"]``. The order is always that of the definition. Raises ``UnsupportedVersionError``,
+    ``["group_id", "topics.name"]``. The fields keep the order of the definition. Raises ``UnsupportedVersionError``,
     ``UnknownColumnError`` for a name that the message (or the version) does not have, ``ColumnTypeError`` for an
     argument that is not a sequence of names, and ``SchemaError`` for a message that contains itself.
     """
@@ -112,7 +112,7 @@ def arrow_type(
 
 
 def _names(source: str, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of columns. A text is refused, because it would be one name for each of its letters."""
+    """Return the column names. A single string is refused, because it would become one name per letter."""
     if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise ColumnTypeError(column="", expected="a sequence of names", found=type(columns).__name__)
     names = tuple(columns)
@@ -157,7 +157,7 @@ def _whole(message: type[MessageStruct], version: int | None) -> pa.StructType:
 
 
 def check_columns(type_: pa.StructType, message: type[MessageStruct]) -> None:
-    """Refuse a struct type that has a field which ``message`` lacks, or a field of another shape.
+    """Refuse a struct type with a field that ``message`` lacks, or with a field of another shape.
 
     Columns may be missing, and may be in any order. Encoding finds values of a wrong type. Raises
     ``UnknownColumnError`` and ``ColumnTypeError``.
@@ -184,7 +184,7 @@ def _shape(type_: pa.DataType) -> tuple[bool, bool, bool]:
 
 
 class _Mapping:
-    """Makes the Arrow type of a message, from the fields that exist in any of the ``wanted`` versions."""
+    """Builds the Arrow type of a message from the fields that exist in any of the ``wanted`` versions."""
 
     def __init__(self, info: MessageInfo, wanted: VersionRange) -> None:
         self._name = info.name

@@ -1,4 +1,4 @@
-"""What programs that block may count on: on the embedded broker, with real threads, signals, forks and exits."""
+"""Guarantees for blocking programs, on the embedded broker with real threads, signals, forks and exits."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ producer.close(), consumer.close(), small.close()
 
 
 class AlarmError(Exception):
-    """What the handler of a signal raises."""
+    """The exception of the signal handler."""
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")

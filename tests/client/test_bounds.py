@@ -1,4 +1,4 @@
-"""What a client does at most, whatever brokers answer and however much is asked of it; work is counted in lines."""
+"""Upper bounds on a client's work, for any broker response and any request size; work is measured in executed lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.simulated_network import SimulatedNetwork
 
 
 def check_linear(work: Callable[[int], Callable[[], Any]]) -> None:
-    """Four times as much must not run more than five times as many lines. ``work`` prepares so much of it."""
+    """Check that four times the work runs fewer than five times the lines. ``work(size)`` prepares work of a size."""
     work(10)()
     few, many = (lines_run(work(size)) for size in (100, 400))
     assert many < 5 * few
@@ -160,7 +160,7 @@ def test_a_wrong_bound_is_named(name: str, value: object) -> None:
 
 
 class SlowBroker:
-    """A broker that answers one request a second, and notes how many wait."""
+    """A broker that answers one request per second, and records the number of waiting requests."""
 
     def __init__(self, limit: int) -> None:
         self.network = SimulatedNetwork()
@@ -171,7 +171,7 @@ class SlowBroker:
         self.network.later(1.0, self._answer)
 
     def call(self, timeout: float = 100.0) -> Flow[DescribeClusterResponse]:
-        """Ask once."""
+        """Send one request."""
         return self.core.call(DescribeClusterRequest(), deadline=self.core.deadline(timeout), retry=False)
 
     def _handle(self, request: Request[Any]) -> Future[Response]:
@@ -188,7 +188,7 @@ class SlowBroker:
 
 @pytest.fixture
 def slow() -> Iterator[SlowBroker]:
-    """A broker that may have three requests at a time."""
+    """A broker with at most three in-flight requests."""
     made = SlowBroker(limit=3)
     yield made
     made.core.close()

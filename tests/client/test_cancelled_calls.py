@@ -1,4 +1,4 @@
-"""Calls on asyncio that are cancelled at any await, and go on: nothing is lost, and nothing is repeated."""
+"""Asyncio calls that are cancelled at any await and then continued: every record is delivered exactly once."""
 
 from __future__ import annotations
 

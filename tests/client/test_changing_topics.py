@@ -1,4 +1,4 @@
-"""Topics that are created, deleted and created again under a consumer, in both protocols of groups."""
+"""Topics that are created, deleted and recreated during consumption, in both group protocols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def servers(broker: EmbeddedBroker) -> str:
 
 
 def consumer(servers: str, group: str, protocol: Any, **options: Any) -> Consumer:
-    """Return a consumer that looks for changes of topics often."""
+    """Return a consumer that refreshes its metadata often."""
     config = ClientConfig(bootstrap_servers=servers, metadata_max_age=0.3)
     return Consumer(config, group_id=group, group_protocol=protocol, auto_offset_reset="earliest", **options)
 
@@ -54,14 +54,14 @@ def delete(servers: str, topic: str) -> None:
 
 
 def read(member: Consumer, count: int) -> list[bytes]:
-    """Poll until there are so many records."""
+    """Poll until ``count`` records have arrived."""
     found: list[bytes] = []
     eventually(lambda: len(found) >= count, lambda: found.extend(bytes(each.value or b"") for each in member.poll(0.2)))
     return found
 
 
 def eventually(holds: Callable[[], bool], go_on: Callable[[], object]) -> None:
-    """Go on until something holds. Fails after half a minute."""
+    """Call ``go_on`` until the condition holds. Fails after 30 seconds."""
     deadline = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < deadline

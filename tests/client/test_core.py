@@ -1,4 +1,4 @@
-"""The logic of a client on a network in memory: routes, trials, time limits, splitting and merging."""
+"""Client logic on an in-memory network: routing, retries, timeouts, splitting and merging."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.support.simulated_network import SimulatedBroker, SimulatedNetwork, a
 
 
 class SmallCluster:
-    """Three brokers in memory. ``leaders`` are those of topic ``t``, by partition."""
+    """Three in-memory brokers. ``leaders`` maps each partition of topic ``t`` to its leader."""
 
     def __init__(self) -> None:
         self.network = SimulatedNetwork()
@@ -130,13 +130,13 @@ class SmallCluster:
         return DescribeClusterResponse(cluster_id=f"asked {node}", brokers=())
 
     def seen(self) -> dict[int, list[str]]:
-        """Return the apis that each broker was asked for."""
+        """Return the APIs requested from each broker."""
         return {node: apis(broker.requests) for node, broker in self.brokers.items()}
 
 
 @pytest.fixture
 def cluster() -> SmallCluster:
-    """Three brokers in memory."""
+    """A ``SmallCluster`` of three in-memory brokers."""
     return SmallCluster()
 
 
@@ -209,7 +209,7 @@ def test_several_groups_take_one_request_for_each_coordinator(cluster: SmallClus
 
 
 class ForgetfulCluster(SmallCluster):
-    """Its brokers leave out the first coordinators that they are asked for, and name others."""
+    """A cluster whose brokers omit the first requested coordinators and return different ones."""
 
     left_out = 2
 

@@ -1,4 +1,4 @@
-"""How connections are made and lost: every failure that may pass is tried again, every other one is reported at once.
+"""Connection setup and loss: the client retries transient failures, and reports all other failures immediately.
 
 Simulated time, except for the tests of both drivers at the end.
 """
@@ -44,20 +44,20 @@ def endpoint(ip: str) -> Endpoint:
 
 
 class Hosts(SimulatedNetwork):
-    """One broker, ``b:9092``, with several IP addresses. An address may answer, refuse, or swallow everything."""
+    """One broker, ``b:9092``, with several IP addresses. An address may respond, refuse, or drop all packets."""
 
     def __init__(self) -> None:
         super().__init__()
         self.behaviour: dict[str, str] = {}
         self.answers: list[Sequence[Endpoint] | OSError | None] = []
-        """The next results of DNS; None is for no result at all. Then all addresses are found."""
+        """The next DNS results; None means no result. Later lookups return all addresses."""
         self.tried: list[tuple[str, float]] = []
         self.look_ups = 0
         self.begin = self.time
         self.broker = self.add("b:9092", self.handle)
 
     def handle(self, request: Request[Any]) -> Response:
-        """Answer as the only broker of the cluster."""
+        """Respond as the only broker of the cluster."""
         name = request.INFO.name
         if name == "MetadataRequest":
             broker = MetadataResponseBroker(node_id=1, host="b", port=9092)
@@ -92,7 +92,7 @@ def hosts() -> Hosts:
 
 
 def call(hosts: Hosts, core: Any, timeout: float = 30.0, **options: Any) -> DescribeClusterResponse:
-    """Ask the broker for something."""
+    """Send a request to the broker."""
     result: DescribeClusterResponse = hosts.run(
         core.call(DescribeClusterRequest(), deadline=hosts.time + timeout, **options)
     )
@@ -185,7 +185,7 @@ def test_slow_dns_holds_up_no_other_connection_and_one_look_up_serves_all(hosts:
 
 
 def test_a_connection_that_ends_while_negotiating_is_made_again_with_older_questions(hosts: Hosts) -> None:
-    """Load balancers close connections during ApiVersions; some servers do it on versions that they do not know."""
+    """Load balancers close connections during ApiVersions; some servers close them for unsupported versions."""
     hosts.behaviour = {"10.0.0.1": "answers"}
     hosts.broker.ignored_greetings = 3
     assert call(hosts, hosts.core("b:9092")).cluster_id == "c"
@@ -326,7 +326,7 @@ def _answer(connection: socket.socket) -> bytes:
 
 @contextmanager
 def black_hole() -> Iterator[tuple[str, int]]:
-    """A port that answers no SYN: its queue of connections is full."""
+    """A port that answers no SYN because its connection queue is full."""
     with closing(socket.create_server(("127.0.0.1", 0), backlog=0)) as listener:
         fillers = [socket.socket() for _ in range(4)]
         for each in fillers:
@@ -367,7 +367,7 @@ def test_a_name_server_that_is_busy_passes(ask: Any, monkeypatch: pytest.MonkeyP
 @both_forms
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.3, 0.6, 0.99])
 def test_a_reset_at_any_byte_of_the_handshake_passes(ask: Any, share: float) -> None:
-    """The server resets its first three connections within the answer to ApiVersions."""
+    """The server resets its first three connections during the ApiVersions response."""
     served = []
 
     def reset(connection: socket.socket) -> None:
@@ -421,7 +421,7 @@ def test_slow_dns_delays_no_call_of_the_asyncio_client(monkeypatch: pytest.Monke
 
 
 def _block_dns(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Let DNS wait for an event, except for numeric addresses."""
+    """Block DNS lookups until an event is set, except for numeric addresses."""
     release = threading.Event()
     look_up = socket.getaddrinfo
 

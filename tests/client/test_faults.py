@@ -1,4 +1,4 @@
-"""What a client makes of brokers that fail: one clear error in its time, and nothing left behind."""
+"""Failing brokers: the client raises one clear error in time and releases all resources."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ROUNDS: Final = int(os.environ.get("ROUNDS", "20"))
 """How often the tests for leaks repeat each failure. ``make faults ROUNDS=10000`` is the long run."""
 
 SOME_BLOCKS: Final = 500
-"""What caches may take meanwhile. One client that is left behind takes hundreds, and there would be one per round."""
+"""Memory blocks that caches may allocate meanwhile. A leak would cost hundreds of blocks per client, in every round."""
 
 
 def call_blocking(address: str, *, retry: bool = False, **settings: float) -> DescribeClusterResponse:
-    """Ask a server with the blocking client."""
+    """Call a server with the blocking client."""
     with Client(_config(address, settings)) as client:
         return client.call(DescribeClusterRequest(), retry=retry)
 
 
 def call_async(address: str, *, retry: bool = False, **settings: float) -> DescribeClusterResponse:
-    """Ask a server with the client for asyncio."""
+    """Call a server with the asyncio client."""
 
     async def call() -> DescribeClusterResponse:
         async with AsyncClient(_config(address, settings)) as client:
@@ -56,7 +56,7 @@ both_forms = pytest.mark.parametrize("call", [call_blocking, call_async], ids=["
 
 
 def _answer(connection: socket.socket) -> bytes:
-    """Return the bytes of an answer to the next request."""
+    """Return the encoded response to the next request."""
     frame = receive(connection)
     response = DescribeClusterResponse(cluster_id="faulty", brokers=())
     header = frame.header
@@ -71,13 +71,13 @@ def http(connection: socket.socket) -> None:
 
 
 def killed_in_a_response(connection: socket.socket) -> None:
-    """A broker that dies while it writes."""
+    """A broker that is killed while it sends a response."""
     greet(connection)
     connection.sendall(_answer(connection)[:-5])
 
 
 def closes_its_side(connection: socket.socket) -> None:
-    """A broker that closes its half of the connection, and goes on reading."""
+    """A broker that closes its side of the connection, and continues reading."""
     greet(connection)
     receive(connection)
     connection.shutdown(socket.SHUT_WR)
@@ -85,19 +85,19 @@ def closes_its_side(connection: socket.socket) -> None:
 
 
 def silent(connection: socket.socket) -> None:
-    """A broker that accepts, and never says anything."""
+    """A broker that accepts connections, and never responds."""
     while connection.recv(1 << 16):
         pass
 
 
 def silent_after_greeting(connection: socket.socket) -> None:
-    """A broker that stops answering."""
+    """A broker that stops responding."""
     greet(connection)
     silent(connection)
 
 
 def wrong_number(connection: socket.socket) -> None:
-    """A broker that answers a request that nobody sent."""
+    """A broker that responds to a request that was never sent."""
     connection.sendall(answer_versions(receive(connection), number=77))
     silent(connection)
 
@@ -110,7 +110,7 @@ def negative_size(connection: socket.socket) -> None:
 
 
 def drip(connection: socket.socket) -> None:
-    """A broker whose bytes come one by one."""
+    """A broker that sends single bytes."""
     greet(connection)
     for byte in _answer(connection):
         connection.sendall(bytes((byte,)))
@@ -192,7 +192,7 @@ def _files() -> int:
 
 
 def _blocks() -> int:
-    """How many blocks of memory are in use.
+    """Return the number of memory blocks in use.
 
     Blocks are counted, not bytes: a table of the interpreter that grows once is one block, whatever its size.
     """

@@ -1,4 +1,4 @@
-"""The two forms of what works over a client: the same methods, the same descriptions, and an end that closes."""
+"""The blocking and asyncio facades over a client: equal methods, equal docstrings, and closing at the end."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_a_method_can_be_called_on_its_class_as_any_function_can() -> None:
 
 
 class Counting(Client):
-    """A client that knows how often it was closed."""
+    """A client that counts its ``close`` calls."""
 
     closed = 0
 
     def close(self) -> None:
-        """Count it."""
+        """Count the call."""
         super().close()
         self.closed += 1
 

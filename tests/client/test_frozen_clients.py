@@ -1,4 +1,4 @@
-"""Clients whose process stands still for a while, on simulated time: no answer that has arrived is late."""
+"""Clients whose process is suspended for a while, on simulated time: responses that have arrived are not late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocking calls that an exception interrupts at any opcode, as a signal handler may: nothing is lost or repeated."""
+"""Blocking calls interrupted by an exception at any opcode, as by a signal handler: no record is lost or repeated."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ both_forms = pytest.mark.parametrize("ask", [ask_blocking, ask_async], ids=["blo
 
 
 class Socks5:
-    """A proxy that wants a name and a password, and that resolves the names ``*.test`` to loopback."""
+    """A proxy that requires a name and a password, and resolves ``*.test`` names to loopback."""
 
     def __init__(self, password: str = SECRET) -> None:
         self.password = password

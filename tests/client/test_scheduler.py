@@ -1,4 +1,4 @@
-"""Pieces of logic side by side: when each goes on, how it ends, and what is kept of it."""
+"""Concurrent flows: when each flow resumes, how it ends, and the release of its value."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_an_interruption_ends_everything_and_the_next_call_begins_anew() -> None
 
 
 def drive(network: str, make: Callable[[Any], Flow[Any]]) -> Any:
-    """Run logic on a driver; ``make`` gets the network."""
+    """Run a flow on a driver; ``make`` receives the network."""
     if network == "blocking":
         with_sockets = BlockingNetwork()
         try:

@@ -16,7 +16,7 @@ from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.kafka_listeners import Listener
 
 CallAll = Callable[[ClientConfig], list[int]]
-"""Connects to every broker of a cluster, and returns their ids."""
+"""Connects to every broker of a cluster, and returns the broker ids."""
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{}" password="{}";'
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="{}" password="{}";'
@@ -33,14 +33,14 @@ LOGINS = {
 
 
 def call_blocking(config: ClientConfig) -> list[int]:
-    """Ask every broker with the blocking client."""
+    """Call every broker with the blocking client."""
     with Client(config) as client:
         client.call(ListGroupsRequest())
         return sorted(each.broker_id for each in client.call(DescribeClusterRequest()).brokers)
 
 
 def call_async(config: ClientConfig) -> list[int]:
-    """Ask every broker with the client for asyncio."""
+    """Call every broker with the asyncio client."""
 
     async def call() -> list[int]:
         async with AsyncClient(config) as client:
@@ -154,7 +154,7 @@ def test_no_login_at_a_port_that_wants_one_is_an_error(kafka_cluster: ClusterAdd
 
 
 def test_a_session_is_renewed_before_it_ends(kafka_cluster: ClusterAddresses) -> None:
-    """The broker closes connections that did not log in again within two seconds. KIP-368."""
+    """The broker closes connections without reauthentication within two seconds (KIP-368)."""
     login = LOGINS["SCRAM-SHA-256"]
     settings = config(kafka_cluster, Listener.REAUTHENTICATING, sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=login)
     with Client(settings) as client:

@@ -1,4 +1,4 @@
-"""One table of settings: every client takes the same names, refuses unknown ones, and shows no secret."""
+"""The table of settings: every client accepts the same names, refuses unknown names, and displays no secrets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ each_client = pytest.mark.parametrize("cls", CLIENTS, ids=lambda cls: cls.__name
 
 
 def build(cls: type[Any], servers: Any = "localhost:1", **keywords: Any) -> ClientConfig:
-    """Make a client of any kind, close it, and return its config."""
+    """Create a client of any kind, close it, and return its config."""
 
     async def in_loop() -> ClientConfig:
         made = cls(servers, **keywords)
@@ -202,7 +202,7 @@ def test_the_names_of_kafka_are_known() -> None:
 
 
 def known(name: str) -> bool:
-    """Whether a property is accepted, refused with a replacement, or logged as one without meaning."""
+    """Return whether a property is accepted, refused with a replacement, or logged as meaningless."""
     try:
         resolve_names({name: None})
     except OptionError as error:
@@ -211,7 +211,7 @@ def known(name: str) -> bool:
 
 
 def _librdkafka_names() -> Iterator[str]:
-    """Yield the names in librdkafka's own list, which comes with confluent-kafka."""
+    """Yield the names in librdkafka's own list, which confluent-kafka includes."""
     import ctypes
 
     package = Path(pytest.importorskip("confluent_kafka").__file__).parent
@@ -256,7 +256,7 @@ def test_an_address_of_ip_version_6_needs_brackets() -> None:
 
 
 def shown(error: KafkaMsgsError) -> str:
-    """Everything that a log, a debugger or a crash report may show of an error."""
+    """Return all text of an error that a log, a debugger or a crash report may display."""
     return f"{error} {error!r} {vars(error)} {error.args} {error.__cause__!r} {error.__context__!r}"
 
 
@@ -269,7 +269,7 @@ SECRETS = [SECRET, URL, f"x{SECRET};", f"-----BEGIN {SECRET}"]
     [(setting, value) for setting in SETTINGS for value in SECRETS if setting.is_secret or value == URL],
 )
 def test_no_error_of_a_setting_shows_a_secret(setting: Setting, value: str) -> None:
-    """Settings that may hold a secret never show their value; every other one shows none of a URL's secrets."""
+    """Settings that may hold a secret never display their value; all other settings hide the secrets of URLs."""
     from kafka_msgs.client.consumer.config import CONSUMER
 
     base = {

@@ -1,4 +1,4 @@
-"""Errors that a client retries are logged: once for each state, and they are the cause of the error at the deadline."""
+"""The client logs retried errors, once for each state, and the error at the deadline has them as its cause."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def reader(cluster: GroupCluster) -> User:
 
 
 def answering(cluster: GroupCluster, api: str, change: Callable[[Any, Any], Any]) -> None:
-    """Replace the answers of one API. ``change`` takes the request and the cluster's own answer."""
+    """Replace the responses of one API. ``change`` receives the request and the original response."""
 
     def override(node: int, request: Any) -> Any:
         if request.INFO.name != f"{api}Request":
@@ -52,7 +52,7 @@ def answering(cluster: GroupCluster, api: str, change: Callable[[Any, Any], Any]
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the warnings so far, and forget them."""
+    """Return the warnings so far, and clear them."""
     found = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
     caplog.clear()
     return found
@@ -76,7 +76,7 @@ def test_an_error_of_a_fetch_is_logged_once_and_passes(
 
 
 def failing(cluster: GroupCluster, code: ErrorCode) -> None:
-    """Answer fetches with an error for each partition."""
+    """Respond to fetches with an error for each partition."""
 
     def change(request: Any, answer: Callable[[], Any]) -> Any:
         answered: Any = cluster._fetch(request)[0]

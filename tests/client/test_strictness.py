@@ -1,4 +1,4 @@
-"""What a client makes of brokers and members that break the rules: a clear error, or what Kafka's own client does."""
+"""Brokers and members that violate the protocol: the client raises a clear error or behaves like Kafka's client."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ T0 = TopicPartition("t", 0)
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_bytes_after_a_subscription_or_an_assignment_are_ignored(version: int) -> None:
-    """As in Kafka's ``ConsumerProtocol``: other clients append fields of their own."""
+    """Other clients append custom fields, which Kafka's ``ConsumerProtocol`` ignores."""
     subscription = encode_versioned(ConsumerProtocolSubscription(topics=("a", "b")), version) + b"more"
     assert decode_member("m", None, subscription).topics == {"a", "b"}
     assigned = (AssignedTopic(topic="t", partitions=(0,)),)
@@ -89,7 +89,7 @@ def test_assignments_are_written_as_before() -> None:
 
 
 class Silent(SimulatedNetwork):
-    """A broker whose responses lack everything that was asked for. ``special`` has responses by request name."""
+    """A broker whose responses omit all requested items. ``special`` maps request names to responses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ NOT_MENTIONED = "UNKNOWN_SERVER_ERROR .* the response of the broker does not men
     ],
 )
 def test_committed_offsets_that_are_not_in_the_response_are_an_error(response: OffsetFetchResponse) -> None:
-    """Taking them for offsets that were never committed would skip or repeat records."""
+    """A client that treats them as offsets without a commit would skip or repeat records."""
     network = Silent()
     network.special["OffsetFetchRequest"] = response
     core = network.core("b:9092")
@@ -173,7 +173,7 @@ def test_a_page_of_topics_that_comes_again_ends_with_an_error() -> None:
 
 
 class ScramBroker(Silent):
-    """A broker with SCRAM-SHA-256 that asks for what it likes. ``challenge`` follows the nonce."""
+    """A broker with SCRAM-SHA-256 and arbitrary challenges. ``challenge`` follows the nonce."""
 
     def __init__(self, challenge: str) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ def test_scram_needs_a_salt_and_a_fair_number_of_iterations(challenge: str, reas
 
 
 def test_a_proof_that_takes_long_does_not_hold_up_the_deadline() -> None:
-    """A helper thread computes it; the thread of the logic goes on."""
+    """A helper thread computes it while the thread of the client logic continues."""
     release = threading.Event()
 
     def tokens() -> Tokens:

@@ -1,8 +1,8 @@
 """The thin consumer of Kafka's design for 0.9, on today's protocol; each test has the number of its requirement.
 
-Most consumers run on a cluster in memory, so every request can be seen, and no time passes. What brokers do is asked
-of real ones. The state that coordinators keep (D10 to D12) is not a client's matter. The layouts of the design (D18,
-D21) are drafts; what the design leaves out (D22) comes from the protocol of today.
+Most consumers run on an in-memory cluster, which exposes every request and simulates time. Tests of broker behavior use
+real brokers. Coordinator state (D10 to D12) is outside the scope of a client. The layouts of the design (D18, D21) are
+drafts; today's protocol covers the parts that the design omits (D22).
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def test_d19_a_silent_member_is_removed_and_a_lost_coordinator_is_found_again(cl
     assert set(cluster.group("g").members) == {living.core.state.identity.member_id}
     assert living.core.partitions.names == {T0, T1, T2}
     beats = apis(cluster.brokers[2].requests).count("Heartbeat")
-    cluster.network.stop(cluster.brokers[2])  # the coordinator moves to another broker, with all it knows
+    cluster.network.stop(cluster.brokers[2])  # the coordinator moves to another broker with its state
     cluster.coordinator = 3
     for _ in range(10):
         living.poll(1.0)

@@ -1,4 +1,4 @@
-"""Tokens for OAUTHBEARER: an OpenID provider on loopback, functions of every kind, and a signer as MSK needs it."""
+"""OAUTHBEARER tokens: an OpenID provider on loopback, token functions of every kind, and a signer for Amazon MSK."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "s3cr/t +?"
 
 
 class Provider(ThreadingHTTPServer):
-    """An OpenID provider. ``answers`` are its next answers: a status and a body."""
+    """An OpenID provider. ``answers`` contains its next responses, each a status and a body."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -71,7 +71,7 @@ def provider() -> Iterator[Provider]:
 
 
 class Broker:
-    """A broker with OAUTHBEARER that takes one kind of token."""
+    """A broker with OAUTHBEARER that accepts one kind of token."""
 
     def __init__(self, is_good: Callable[[str], bool]) -> None:
         self.is_good = is_good
@@ -231,14 +231,14 @@ def test_a_coroutine_function_is_awaited_on_asyncio_and_refused_elsewhere() -> N
             ask_blocking(ClientConfig(bootstrap_servers=server.address, credentials=OAuthBearerCredentials(token)))
 
 
-# Amazon MSK: the token is a signed URL. The how-to page has the recipe.
+# Amazon MSK: the token is a signed URL. See the how-to page for the recipe.
 
 KEYS = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 HOST = "kafka.eu-west-1.amazonaws.com"
 
 
 def sign_url(at: str | None = None) -> str:
-    """Return the URL that the AWS signer makes: a signed query for ``kafka-cluster:Connect``."""
+    """Return the URL of the AWS signer: a signed query for ``kafka-cluster:Connect``."""
     auth: Any = import_module("botocore.auth")
     aws: Any = import_module("botocore.awsrequest")
     keys: Any = import_module("botocore.credentials")
@@ -261,13 +261,13 @@ def _at(signer: Any, at: str) -> Callable[[Any], None]:
 
 
 def msk_token() -> str:
-    """Return a token as ``aws_msk_iam_sasl_signer`` makes it: the signed URL, without padding, in base64url."""
+    """Return a token in the format of ``aws_msk_iam_sasl_signer``: the signed URL in base64url, without padding."""
     url = f"{sign_url()}&User-Agent=recipe"
     return base64.urlsafe_b64encode(url.encode()).rstrip(b"=").decode()
 
 
 def is_signed(token: str) -> bool:
-    """The test double of the brokers of MSK: the signature is that of our keys for this action."""
+    """Return whether our keys signed the URL for this action, as an MSK broker would check."""
     url = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode().removesuffix("&User-Agent=recipe")
     query = parse_qs(urlsplit(url).query)
     return url == sign_url(query["X-Amz-Date"][0]) and query["Action"] == ["kafka-cluster:Connect"]

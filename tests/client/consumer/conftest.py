@@ -1,4 +1,4 @@
-"""What tests of consumers share."""
+"""Shared fixtures of the consumer tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dividing partitions among the members of a classic group, and the bytes that say so."""
+"""Assignment of partitions to the members of a classic group, and its encoded bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def member(name: str, *topics: str, owned: Sequence[tuple[str, int]] = (), gener
 
 
 def numbers(assigned: Assigned) -> dict[str, str]:
-    """Return an assignment in short: ``t0 t1``."""
+    """Return an assignment in short form: ``t0 t1``."""
     return {name: " ".join(f"{topic}{number}" for topic, number in found) for name, found in assigned.items()}
 
 
@@ -110,7 +110,7 @@ TOPICS = ("t", "u", "v")
 
 @st.composite
 def groups(draw: st.DrawFn) -> tuple[dict[str, int], list[AssignorMember]]:
-    """Draw partition counts, and members that own what an earlier rebalance may have left them."""
+    """Draw partition counts, and members with possible assignments from an earlier rebalance."""
     counts = draw(st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=3))
     everything = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     same = draw(st.booleans())
@@ -124,7 +124,7 @@ def groups(draw: st.DrawFn) -> tuple[dict[str, int], list[AssignorMember]]:
 
 
 def check_complete(counts: Mapping[str, int], members: Sequence[AssignorMember], assigned: Assigned) -> None:
-    """Each partition that somebody wants is given to one member, and that member wants it."""
+    """Check that each subscribed partition is assigned to exactly one member, a subscriber of its topic."""
     wanted = frozenset[str]().union(*(each.topics for each in members))
     given_out = Counter(each for found in assigned.values() for each in found)
     everything = {TopicPartition(topic, number) for topic in wanted & counts.keys() for number in range(counts[topic])}
@@ -202,7 +202,7 @@ def test_assignments_are_those_of_kafka_to_the_byte() -> None:
 
 @pytest.mark.parametrize("count", [1_000, 4_000])
 def test_sticky_takes_linear_work(count: int) -> None:
-    """Half of the partitions move to a new member: each partition is looked at a few times, whatever their number."""
+    """A new member takes 50 % of the partitions; visits per partition do not grow with the partition count."""
     looked = 0
 
     class Counted(dict[str, int]):

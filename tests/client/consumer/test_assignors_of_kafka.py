@@ -1,4 +1,4 @@
-"""Our assignors against Kafka's own classes, on the same random groups; and the bytes of their protocol."""
+"""Compare our assignors and their protocol bytes with Kafka's own classes, on the same random groups."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Case:
     racks: dict[TopicPartition, frozenset[str]] = field(factory=dict)
 
     def line(self) -> str:
-        """The group as the Java program reads it."""
+        """Return the group in the input format of the Java program."""
         counts = ",".join(
             f"{topic}=" + ";".join("+".join(sorted(self.racks.get(TopicPartition(topic, n), ()))) for n in range(count))
             for topic, count in self.counts.items()
@@ -59,14 +59,14 @@ class Case:
         return "\t".join([self.assignor, counts, *members])
 
     def ours(self) -> dict[str, set[TopicPartition]]:
-        """What our assignor gives."""
+        """Return the assignment of our assignor."""
         found = ASSIGNORS[self.assignor].assign(self.counts, self.members, self.racks)
         return {name: set(partitions) for name, partitions in found.items()}
 
 
 @frozen
 class Answer:
-    """What Kafka gave to each member, in order, and its bytes."""
+    """Kafka's assignment: the partitions of each member, in order, and the encoded bytes."""
 
     partitions: dict[str, list[TopicPartition]]
     subscriptions: dict[str, bytes]
@@ -74,7 +74,7 @@ class Answer:
 
     @classmethod
     def parse(cls, line: str) -> Answer:
-        """Read a line of the program's output."""
+        """Parse one output line of the Java program."""
         found = cls({}, {}, {})
         for member in line.split("\t"):
             name, partitions, subscription, assignment = member.split("|")
@@ -85,12 +85,12 @@ class Answer:
         return found
 
     def given(self) -> dict[str, set[TopicPartition]]:
-        """What each member got."""
+        """Return the partitions of each member."""
         return {name: set(partitions) for name, partitions in self.partitions.items()}
 
 
 def ask_kafka(cases: Iterable[Case]) -> list[Answer]:
-    """Let Kafka's assignors divide."""
+    """Run Kafka's assignors on all cases."""
     command = java_command(str(PROGRAM), [], heap_mb=256, jars=Jars.TOOLS, options=("-Dfile.encoding=UTF-8",))
     lines = "".join(case.line() + "\n" for case in cases)
     done = subprocess.run(command, input=lines.encode(), capture_output=True, timeout=SECONDS, check=False)
@@ -146,7 +146,7 @@ def in_racks(case: Case, random: Random) -> Case:
 
 
 def test_range_gives_the_same_where_members_have_racks(random: Random) -> None:
-    """Sometimes topics have the same partitions, so that they are divided together."""
+    """Some cases contain topics with equal partitions, which the assignor divides together."""
     cases = []
     for number in range(GROUPS):
         counts, members = fresh(random, same_topics=number % 2 == 0)
@@ -166,7 +166,7 @@ def test_sticky_gives_the_same_where_members_have_racks(assignor: str, random: R
 
 
 def changed(case: Case, owned: dict[str, set[TopicPartition]], random: Random) -> Case:
-    """Return the group of a case after a member came, or one left."""
+    """Return the group of a case after one member joined or left."""
     members = [
         AssignorMember(each.member_id, each.topics, tuple(sorted(owned[each.member_id])), 5, each.instance_id)
         for each in case.members
@@ -181,7 +181,7 @@ def changed(case: Case, owned: dict[str, set[TopicPartition]], random: Random) -
 @pytest.mark.parametrize("racks", [False, True])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_sticky_moves_no_more_and_balances_as_well_after_a_change(assignor: str, racks: bool, random: Random) -> None:
-    """Which of several equal members keeps one more depends in Kafka on the order of a hash table."""
+    """In Kafka, hash table order decides which of several equal members keeps the extra partition."""
     cases = [Case(assignor, *fresh(random, same_topics=True)) for _ in range(GROUPS)]
     cases = [in_racks(case, random) if racks else case for case in cases]
     cases = [changed(case, answer.given(), random) for case, answer in zip(cases, ask_kafka(cases), strict=True)]
@@ -196,7 +196,7 @@ def test_sticky_moves_no_more_and_balances_as_well_after_a_change(assignor: str,
 
 
 def squares(given: dict[str, set[TopicPartition]]) -> int:
-    """How uneven an assignment is: the sum of the squares of the loads."""
+    """Return the imbalance of an assignment: the sum of the squared loads."""
     return sum(len(found) ** 2 for found in given.values())
 
 
@@ -207,7 +207,7 @@ def test_sticky_is_as_even_as_kafkas_where_members_want_different_topics(random:
 
 
 def test_sticky_finds_as_many_near_partitions_where_members_want_different_topics(random: Random) -> None:
-    """Neither of the two searches for the best assignment; so they are compared over all groups."""
+    """Both assignors use heuristics, so the test compares them over all groups."""
     cases = [in_racks(Case("cooperative-sticky", *fresh(random, same_topics=False)), random) for _ in range(GROUPS)]
     uneven, near = [0, 0], [0, 0]
     for case, answer in zip(cases, ask_kafka(cases), strict=True):

@@ -1,4 +1,4 @@
-"""Positions, buffers, isolation, and records out of fetched bytes."""
+"""Positions, buffers, isolation levels, and the records of fetched bytes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def partition(data: bytes, at: int = 0, aborted: tuple[AbortedTransaction, ...] 
 
 
 def values(found: AssignedPartition, room: int = 1_000) -> list[int]:
-    """Return the values that a poll with some room gets."""
+    """Return the values of a poll with limited room."""
     records: list[ConsumerRecord] = []
     collect_records(found, room, DEFAULT_READ_OPTIONS, records)
     assert all((record.topic, record.partition) == NAME for record in records)

@@ -1,4 +1,4 @@
-"""Fetch sessions: full requests, changes, and what follows errors (KIP-227)."""
+"""Fetch sessions: full requests, incremental requests, and errors (KIP-227)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of brokers that do not answer some requests for ever, on an embedded cluster in memory."""
+"""Consumers whose brokers never answer some requests, on an embedded in-memory cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of groups on a cluster in memory: joins, leaves, crashes, fencing, moves."""
+"""Group members on an in-memory cluster: joins, leaves, crashes, fencing, moves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROTOCOLS: list[dict[str, Any]] = [
 
 
 def turn(users: list[User], rounds: int = 25) -> list[bytes]:
-    """Let consumers poll in turn, and commit what they read; return the values."""
+    """Poll consumers in turn and commit the records; return the record values."""
     values = []
     for _ in range(rounds):
         for user in users:
@@ -90,7 +90,7 @@ def test_with_the_sticky_assignor_a_member_gets_its_partitions_back(cluster: Gro
 
 @pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
 def test_members_read_from_their_racks(cluster: GroupCluster, assignor: str) -> None:
-    """Replicas of odd partitions are in one rack, those of even ones in the other."""
+    """Odd partitions have their replicas in one rack, even partitions in another."""
     cluster.racks = {1: "odd", 2: "even", 3: "odd"}
     cluster.leaders = {("t", number): 2 if number % 2 == 0 else 1 for number in range(6)}
     cluster.replicas = {("t", number): (2,) if number % 2 == 0 else (1, 3) for number in range(6)}

@@ -1,4 +1,4 @@
-"""A consumer at brokers that lack newer versions: one group in a request, topics by name, no stable offsets."""
+"""Consumers of brokers without newer API versions: one group per request, topics by name, no stable offsets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KAFKA_2_3: Final[dict[int, tuple[int, int] | None]] = {
     ApiKey.OFFSET_FETCH: (0, 5),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: None,
 }
-"""The versions that a broker of Kafka 2.3 offers for what a consumer sends."""
+"""The API versions of a Kafka 2.3 broker for the requests of a consumer."""
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
@@ -56,7 +56,7 @@ def test_a_consumer_reads_commits_and_goes_on_at_a_broker_of_kafka_2_3(isolation
 def test_a_real_broker_answers_the_older_forms(
     kafka_cluster: ClusterAddresses, monkeypatch: pytest.MonkeyPatch, highest: int
 ) -> None:
-    """The broker offers more; the client is made to believe that it does not."""
+    """The broker supports newer versions, but the test hides them from the client."""
     learn = BrokerConnection.learn_versions
 
     def learn_less(link: BrokerConnection, response: ApiVersionsResponse) -> None:

@@ -1,4 +1,4 @@
-"""Where a consumer reads: leaders that move, seeks, commits, and bounds, on a cluster in memory."""
+"""Consumer positions on an in-memory cluster: moving leaders, seeks, commits, and bounds."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_refused_commit_is_raised_with_its_partition(cluster: GroupCluster) ->
 
 
 def test_buffered_records_keep_at_most_eight_times_as_much(cluster: GroupCluster) -> None:
-    """A large response: the records of partition 0 are nearly all of it, and those of the others a small part."""
+    """The records of partition 0 fill most of a large response; the remaining partitions are small."""
     cluster.leaders = dict.fromkeys(NAMES, 1)
     cluster.produce("t", 0, [b"x" * 1000] * 100)
     user = User(cluster, group_id=None)

@@ -1,4 +1,4 @@
-"""Our consumer and others share groups at real brokers: every record once after commit, and nothing assigned twice."""
+"""Our consumer shares groups with other clients on real brokers: one commit per record, one owner per partition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Place: TypeAlias = tuple[int, int]
 
 
 def produce(cluster: ClusterAddresses, topic: str, first: int, count: int) -> None:
-    """Write records with numbers as values, by another client."""
+    """Write records with numbers as values, using another client."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5})
     for number in range(first, first + count):
@@ -35,7 +35,7 @@ def produce(cluster: ClusterAddresses, topic: str, first: int, count: int) -> No
 
 
 async def whole(work: Coroutine[Any, Any, None]) -> None:
-    """Do something to its end, even if the task is cancelled meanwhile: a commit and its note belong together."""
+    """Complete an awaitable even if the task is cancelled meanwhile, so that every commit is recorded."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)
@@ -45,7 +45,7 @@ async def whole(work: Coroutine[Any, Any, None]) -> None:
 
 
 class Readers:
-    """Members of one group, each in a task of its own. ``done`` counts the records that were read and committed."""
+    """Members of one group, each in a separate task. ``done`` counts the consumed and committed records."""
 
     def __init__(self, cluster: ClusterAddresses, topic: str, group: str | None = None) -> None:
         self.cluster = cluster
@@ -56,12 +56,12 @@ class Readers:
         self.assigned: dict[str, frozenset[TopicPartition]] = {}
 
     def note(self, name: str, places: Collection[Place]) -> None:
-        """Note records that are committed."""
+        """Record committed records."""
         self.done.update(places)
         self.by[name] += len(places)
 
     async def _commit(self, name: str, commit: Awaitable[Any], places: Collection[Place]) -> None:
-        """Commit, and note the records."""
+        """Commit, and record the committed records."""
         await commit
         self.note(name, places)
 
@@ -84,7 +84,7 @@ class Readers:
                 self.assigned.pop(name, None)
 
     async def ours_crashing(self, name: str, after: int, **settings: Any) -> None:
-        """Read with our consumer, and vanish without a word after some records, some of which are not committed."""
+        """Read with our consumer, and stop without leaving the group after some records, committed only in part."""
         consumer = AsyncConsumer(
             self.cluster.bootstrap_servers, group_id=self.group, auto_offset_reset="earliest", session_timeout=3.0,
             **settings,
@@ -147,7 +147,7 @@ class Readers:
             await asyncio.to_thread(consumer.close)
 
     async def java(self, name: str, **settings: str) -> None:
-        """Read with Kafka's console consumer, which commits before it gives partitions up, until cancelled."""
+        """Read with Kafka's console consumer until cancelled. It commits before it revokes partitions."""
         options = ["print.partition=true", "print.offset=true", "print.value=true"]
         properties = {"group.id": self.group, "auto.offset.reset": "earliest", **settings}
         arguments = [
@@ -179,18 +179,18 @@ class Readers:
         self.note(name, [(int(partition.split(":")[1]), int(offset.split(":")[1]))])
 
     async def until(self, reached: Callable[[], bool]) -> None:
-        """Wait until something is reached."""
+        """Wait until a condition holds."""
         async with asyncio.timeout(PATIENCE):
             while not reached():
                 await asyncio.sleep(0.05)
 
     def is_divided(self) -> bool:
-        """Whether two members or more have all partitions, each partition once."""
+        """Return whether at least two members share all partitions, each partition assigned once."""
         names = [name.partition for each in self.assigned.values() for name in each]
         return len(self.assigned) > 1 and all(self.assigned.values()) and sorted(names) == list(range(PARTITIONS))
 
     def expect_once(self, count: int) -> None:
-        """Every record was committed by one member, and by one only."""
+        """Check that exactly one member committed each record."""
         wanted = {(number % PARTITIONS, number // PARTITIONS) for number in range(count)}
         assert set(self.done) == wanted, "records are missing"
         assert [place for place, times in self.done.items() if times > 1] == []
@@ -198,7 +198,7 @@ class Readers:
 
 @contextlib.asynccontextmanager
 async def running(*members: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """Run members at the same time; end them at the end of the block. If one of them fails, the block ends at once."""
+    """Run members concurrently until the end of the block. If one member fails, the block ends immediately."""
     block = asyncio.current_task()
     assert block is not None
     tasks = [asyncio.create_task(member) for member in members]
@@ -220,7 +220,7 @@ MODERN: Final[dict[str, Any]] = {"group_protocol": "consumer"}
 async def _join_share_and_leave(
     cluster: ClusterAddresses, ours: dict[str, Any], others: list[Callable[[Readers], Awaitable[None]]]
 ) -> None:
-    """Members of several clients come one after the other, read, and go; records keep coming."""
+    """Members of several clients join in turn, read, and leave while a producer keeps writing."""
     readers = Readers(cluster, new_topic(cluster, PARTITIONS))
     written = 0
 
@@ -300,7 +300,7 @@ def test_after_a_crash_the_others_read_what_was_not_committed(
 
 
 def test_reading_goes_on_when_the_coordinator_is_killed(breakable_kafka_cluster: BreakableCluster) -> None:
-    """Two groups, one of each protocol, have the same coordinator; it leads partitions of their topic, too."""
+    """A classic and a modern group share a coordinator, which also leads partitions of their topic."""
     cluster = breakable_kafka_cluster
     topic = new_topic(cluster, PARTITIONS, replicas=3)
     with Admin(cluster.bootstrap_servers) as admin:

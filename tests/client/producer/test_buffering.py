@@ -1,4 +1,4 @@
-"""What a producer takes, how it fills batches, and how it ends, on a cluster in memory."""
+"""Accepted records, batching and closing of a producer on an in-memory cluster."""
 
 from __future__ import annotations
 

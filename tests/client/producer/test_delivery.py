@@ -1,4 +1,4 @@
-"""What a producer does when things go wrong, on a cluster in memory: each record once, in order, or an error."""
+"""Producer failures on an in-memory cluster: each record is written once and in order, or fails with an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: the hash of Kafka's producer, and batches in turn."""
+"""Partition choice: the key hash of Kafka's producer, and a choice by waiting batches for records without keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producers against real brokers: what they write is read by Kafka's own consumer, and nothing is lost or repeated."""
+"""Producers against real brokers: Kafka's own consumer reads each record exactly once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES = [b"value %05d" % number for number in range(5000)]
 
 
 def read_all(cluster: ClusterAddresses, topic: str, count: int, *, committed: bool = False) -> list[bytes | None]:
-    """Read the values of a topic, and what comes in a second after the wanted number of them."""
+    """Read the expected number of values from a topic, and any further values within a second."""
     level: IsolationLevel = "read_committed" if committed else "read_uncommitted"
     with Consumer(cluster.bootstrap_servers, isolation_level=level, auto_offset_reset="earliest") as consumer:
         with Admin(cluster.bootstrap_servers) as admin:

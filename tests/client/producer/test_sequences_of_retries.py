@@ -1,4 +1,4 @@
-"""Batches that are sent again: what follows them, brokers that lost their state, and batches that are too large."""
+"""Retried batches: the batches after them, brokers that lost their state, and batches that are too large."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_nothing_new_follows_a_batch_that_is_sent_again() -> None:
 
 
 class SmallCluster(ProduceCluster):
-    """Brokers that refuse batches above a size, as ``max.message.bytes`` says."""
+    """Brokers that refuse batches above a size, as with ``max.message.bytes``."""
 
     limit = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Transactions on a cluster in memory: with version 2 of transactions, and before it (KIP-98, KIP-890)."""
+"""Transactions on an in-memory cluster: with transactions version 2 and with earlier versions (KIP-98, KIP-890)."""
 
 from __future__ import annotations
 
