@@ -78,7 +78,7 @@ class ProducerConfig:
     batch_size: int = field(default=1 << 18, validator=_whole(0, 1 << 30))
     """Maximum batch size in bytes, before compression. A larger record is sent in a separate batch."""
     linger: float = field(default=0.005, validator=_seconds)
-    """Seconds that a batch waits for more records before it is full."""
+    """Seconds that a partly filled batch waits for more records."""
     buffer_memory: int = field(default=64 << 20, validator=_whole(1, 1 << 40))
     """Maximum memory for unsent records in bytes, before compression. When it is full, ``send`` waits."""
     max_request_size: int = field(default=1 << 20, validator=_whole(1, (1 << 31) - 1))
