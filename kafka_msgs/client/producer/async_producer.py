@@ -160,8 +160,9 @@ class AsyncProducer(AsyncFacade):
     async def flush(self, timeout: float | None = None) -> None:
         """Send all records, and wait at most ``timeout`` seconds until each is delivered or has failed.
 
-        Raises ``DeadlineError``, and ``UndeliveredError`` if records failed and the program has not received their
-        errors through ``on_failure``, ``on_delivery`` or the ``result`` of their delivery. Each failure is raised once.
+        Raises ``DeadlineError``, and ``UndeliveredError`` for failed records whose errors reached the program neither
+        through ``on_failure`` and ``on_delivery`` nor through the ``result`` of a delivery. Each failure is raised
+        once.
         """
         await self._run(self.core.flush(self._deadline(timeout)))
         self.core.raise_undelivered()

@@ -63,7 +63,7 @@ class FailedBatch:
 
 
 class Undelivered:
-    """Failed batches whose errors the program has not received yet."""
+    """Failed batches with unreported errors."""
 
     def __init__(self, on_failure: Callable[[FailedBatch], object] | None = None) -> None:
         self._on_failure = on_failure
@@ -80,7 +80,7 @@ class Undelivered:
                 self._more += self._batches.pop().count
 
     def error(self) -> UndeliveredError | None:
-        """Return one error for all failures that the program has not received, and clear them. Any thread may call
+        """Return one error for all unreported failures, and clear them. Any thread may call this.
         this.
         """
         batches, self._batches = self._batches, deque()

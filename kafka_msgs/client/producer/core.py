@@ -312,7 +312,7 @@ class ProducerCore:
             raise DeadlineError(waiting_for=waiting_for, cause=self._sender.cause_of(batch))
 
     def raise_undelivered(self) -> None:
-        """Raise ``UndeliveredError`` for failed records whose errors the program has not received."""
+        """Raise ``UndeliveredError`` for failed records with unreported errors."""
         if (error := self._undelivered.error()) is not None:
             raise error
 

@@ -221,7 +221,7 @@ class Sender:
         return bool(loads)
 
     def _node_for(self, queue: PartitionQueue, now: float) -> BrokerChannel | None:
-        """Return the available broker for the first batch of a partition, or None. Closes the batch if it is sent."""
+        """Return the broker that can receive the first batch of a partition now, or None. Closes the batch."""
         due = self._due_at(queue)
         if due > now:
             self._schedule_wakeup(due)
