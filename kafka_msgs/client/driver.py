@@ -152,7 +152,7 @@ class BlockingDriver(Driver):
 
     @abstractmethod
     def _send(self) -> None:
-        """Send the data that flows wrote, without blocking. Afterwards no flow may be waiting for a turn."""
+        """Send the data that flows wrote, without blocking. The driver may return without another wait."""
 
     @abstractmethod
     def _wait(self, moment: float | None) -> None:
