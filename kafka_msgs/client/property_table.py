@@ -1,8 +1,8 @@
 """The table of all settings: Kafka's name, the keyword, the unit, and the names in other clients.
 
-Kafka's names are those of ``CommonClientConfigs``, ``ConsumerConfig``, ``ProducerConfig``, ``SslConfigs`` and
-``SaslConfigs``. The aliases come from librdkafka (confluent-kafka) and aiokafka. kafka-python and aiokafka write most
-names with underscores; every name in the table may be written so.
+Kafka's names come from ``CommonClientConfigs``, ``ConsumerConfig``, ``ProducerConfig``, ``SslConfigs`` and
+``SaslConfigs``, the aliases from librdkafka (confluent-kafka) and aiokafka. kafka-python and aiokafka spell most names
+with underscores; the table accepts this for every name.
 """
 
 from __future__ import annotations
