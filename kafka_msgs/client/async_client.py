@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A client, which sends any request to the right broker.
+    """A client that sends any request to the right broker.
 
         async with AsyncClient("localhost:9092") as client:
             response = await client.call(MetadataRequest(topics=None))

@@ -56,7 +56,7 @@ class BlockingNetwork(BlockingDriver):
         """Start to connect to one address of a host.
 
         With ``tls`` the connection is encrypted, and the context verifies the certificate. An immediate failure reaches
-        the stream before this function returns.
+        the receiver before this function returns.
         """
         transport = (
             SocketTransport(self, endpoint, stream) if tls is None else TlsTransport(self, endpoint, stream, tls)

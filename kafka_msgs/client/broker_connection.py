@@ -1,4 +1,4 @@
-"""A connection to one broker, which sends requests and returns typed responses.
+"""A connection to one broker that sends requests and returns typed responses.
 
 ``BrokerConnection`` is a thin layer over ``wire.ClientConnection``. It connects, negotiates API versions (KIP-35,
 KIP-511) and authenticates the client. Requests are pipelined.

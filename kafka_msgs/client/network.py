@@ -186,7 +186,7 @@ class Network(Protocol):
         ...
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
-        """Start to connect, and return at once. The stream is notified of success or failure."""
+        """Start to connect, and return at once. The receiver is notified of success or failure."""
         ...
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:

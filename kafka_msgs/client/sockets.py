@@ -1,7 +1,7 @@
 """Non-blocking socket transports of the blocking driver, with and without TLS.
 
 A transport connects to one address, and then carries bytes. Encryption stands between the
-socket and the stream (``ssl.MemoryBIO``), so bytes that are decrypted already are never invisible to ``poll``.
+socket and the receiver (``ssl.MemoryBIO``), so decrypted bytes are never hidden from ``poll``.
 """
 
 from __future__ import annotations

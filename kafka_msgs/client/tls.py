@@ -27,7 +27,7 @@ def tls_context(
 
     ``authorities`` is a file with the certificates of trusted authorities; the default is the authorities of the
     system. ``certificate`` is a file with the client's own certificates, and with its key unless ``key`` is a separate
-    key file.
+    key file. ``password`` decrypts the key. All files are in PEM format. Raises ``OptionError`` for an unusable file.
     """
     return tls_context_from_pem(
         authorities=_text("authorities", authorities),

@@ -33,7 +33,7 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class AsyncProducer(AsyncFacade):
-    """A producer, which writes records to topics.
+    """A producer that writes records to topics.
 
         async with AsyncProducer("localhost:9092", compression="lz4") as producer:
             delivery = await producer.send("events", b"value", key=b"key")
