@@ -95,8 +95,7 @@ class AsyncNetwork(Driver):
         return task.result()
 
     async def close(self) -> None:
-        """Cancel all tasks and callbacks, close every connection, and refuse new ones.
-        """
+        """Cancel all tasks and callbacks, close every connection, and refuse new ones."""
         self._closed = True
         self._stop_background(ClientClosedError())
         for running in tuple(self._foreground):

@@ -240,8 +240,7 @@ class BrokerConnection:
         return pending
 
     def send_token(self, token: bytes) -> Future[bytes]:
-        """Send a SASL token without a header (after SaslHandshake version 0), and return the future of the response.
-        """
+        """Send a SASL token without a header (after SaslHandshake version 0); return the future of the response."""
         pending: Future[bytes] = Future()
         if not self.alive or self._transport is None:
             pending.fail(self._failure())

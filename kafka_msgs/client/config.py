@@ -85,10 +85,10 @@ class ClientConfig:
     ``max_brokers``: the maximum number of brokers in a cluster. The client rejects larger responses, so that a response
     cannot make it connect to an unlimited number of addresses.
     ``max_in_flight``: the maximum number of in-flight requests per connection. Further calls wait.
-    ``tls``: the TLS context, or None. It verifies certificates and host names unless you change
-    it. ``credentials``: who the client is (SASL), or None. ``proxy``: the URL of a SOCKS proxy, such as
-    ``socks5://user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of
-    ``ClientHooks``.
+    ``tls``: the TLS context, or None. It verifies certificates and host names unless you change it. ``credentials``:
+    the SASL credentials, or None. ``proxy``: the URL of a SOCKS proxy, such as ``socks5:
+
+    user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of ``ClientHooks``.
     """
 
     bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)

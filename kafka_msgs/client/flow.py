@@ -58,8 +58,7 @@ class Future(Generic[T]):
     def resolve_lazily(self, make: Callable[[], T]) -> None:
         """Set a function that creates the value, and wake the waiters.
 
-        The first use creates the value. So unused values need little memory, and values that are never used are never
-        created.
+        The first use creates the value, so unused values need little memory.
         """
         if not self.done:
             self._make = make

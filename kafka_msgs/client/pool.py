@@ -318,9 +318,7 @@ class ConnectionPool:
         raise failure
 
     def _bootstrap_addresses(self, deadline: float) -> Flow[Sequence[Address]]:
-        """Return the bootstrap addresses, resolved to canonical names with
-        ``resolve_canonical_bootstrap_servers_only``.
-        """
+        """Return the bootstrap addresses, as canonical names if ``dns_lookup`` requires it."""
         addresses = self.config.bootstrap_servers
         if self.config.dns_lookup == "use_all_dns_ips":
             return addresses

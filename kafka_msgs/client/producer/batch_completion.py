@@ -80,9 +80,7 @@ class Undelivered:
                 self._more += self._batches.pop().count
 
     def error(self) -> UndeliveredError | None:
-        """Return one error for all unreported failures, and clear them. Any thread may call this.
-        this.
-        """
+        """Return one error for all unreported failures, and clear them. Any thread may call this."""
         batches, self._batches = self._batches, deque()
         more, self._more = self._more, 0
         unseen = [batch for batch in batches if not batch.error_observed]

@@ -200,8 +200,7 @@ class SequenceManager:
         self.begin(ProducerIdAndEpoch(self.producer.id, self.producer.epoch + 1))
 
     def begin(self, producer: ProducerIdAndEpoch) -> None:
-        """Use this id and epoch. Sequences restart at 0: immediately after lost records, otherwise at the next batch.
-        """
+        """Use this id and epoch. Sequences restart at 0: at once after lost records, otherwise at the next batch."""
         self.producer = producer
         self.needs_new_id = False
         for sequences in self._restart:

@@ -195,7 +195,7 @@ class TransactionManager:
         self.state = TransactionManagerState.ABORTABLE
 
     def end(self, *, commit: bool, deadline: float) -> Flow[None]:
-        """Tell the coordinator to commit or abort, after all records are delivered or have failed."""
+        """Request a commit or an abort from the coordinator, after all records are delivered or have failed."""
         if commit and self.state is TransactionManagerState.ABORTABLE and self.error is not None:
             raise self.error
         while self.adding is not None and not self.adding.done:
