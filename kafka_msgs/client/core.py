@@ -297,8 +297,7 @@ class _Call:
     def _places(
         self, items: Sequence[Item], route: CoordinatorRoute | LeaderRoute
     ) -> Flow[dict[Item, int | ErrorCode]]:
-        """Return the broker for each item. Items without a broker go to any broker, whose response contains the reason.
-        """
+        """Return the broker for each item. An item without a broker goes to any broker, which returns the reason."""
         if isinstance(route, CoordinatorRoute):
             keys = [str(item) for item in items]
             found = yield from self._directory.find_coordinators(keys, route.kind, deadline=self._deadline)

@@ -29,8 +29,7 @@ _MIN_ATTEMPT: Final = 1.0
 _FIRST_CONTACT: Final = 0.5
 """Seconds to retry failures before the first successful connection."""
 _QUESTIONS: Final = {4: 3, 3: 0, 0: 4}
-"""ApiVersions versions, each with the version to try after the connection ended. Version 5 names the expected broker.
-"""
+"""ApiVersions versions, each with the one to try after the connection ended. Version 5 names the expected broker."""
 
 log: Final = logging.getLogger("kafka_msgs.client.connection")
 

@@ -1,7 +1,8 @@
 """Base classes of the public classes: they hold the client, run flows, and close.
 
 The asyncio classes are written by hand (``async_client``, ``async_consumer``, ...); ``docs/tools/facades.py`` generates
-the blocking classes from them. Differences beyond ``await`` are in the two base classes here.
+the blocking classes from them. Differences beyond ``await`` are in the two base classes here, which have the same
+methods.
 """
 
 from __future__ import annotations

@@ -111,8 +111,7 @@ class Wait(NamedTuple):
 
 
 Flow: TypeAlias = Generator[Wait, float, T]
-"""A generator that returns a value of this type. The driver sends it the time, in seconds of the network's clock.
-"""
+"""A generator that returns a value of this type. The driver sends it the time in seconds of the network's clock."""
 
 
 def any_done(pending: Sequence[Future[Any]]) -> bool:

@@ -126,8 +126,7 @@ class BatchCompletion:
         """The last connection error of each broker."""
 
     def handle_response(self, response: ProduceResponse, sent: InFlightRequest, now: float) -> None:
-        """Handle the response to a request. With ``acks=0`` there is no response, and the batches count as delivered.
-        """
+        """Handle the response to a request. With ``acks=0`` there is none, and the batches count as delivered."""
         if not self._config.acks:
             for batch in sent.batches:
                 self._complete(batch, -1)

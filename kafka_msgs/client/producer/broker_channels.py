@@ -90,6 +90,6 @@ class BrokerChannel:
             self.connection.close()
 
     def late_at(self) -> float:
-        """Return when the oldest request is overdue: its deadline has passed, and the connection has timed out."""
+        """Return the later of the oldest request's deadline and ``request_timeout`` after the last traffic."""
         moved = 0.0 if self.connection is None else self.connection.moved_at
         return max(self.exchanges[0].deadline, moved + self._config.request_timeout)

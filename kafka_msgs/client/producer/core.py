@@ -164,8 +164,7 @@ class ProducerCore:
     def _add_run(
         self, queues: TopicQueues, rows: PartitionedRows, partition: int | None, start: int, stop: int
     ) -> Flow[None]:
-        """Add rows for one partition, or for several partitions in turn. The first row of each batch opens the batch.
-        """
+        """Add rows for one partition, or for partitions in turn. The first row of each batch opens the batch."""
         while start < stop:
             queue = queues.sticky if partition is None else queues.queues[partition]
             assert queue is not None
