@@ -33,7 +33,7 @@ class ClientHooks(Protocol):
     def response_received(
         self, address: str, broker_id: int | None, api: str, version: int, size: int, queued: float, waited: float
     ) -> None:
-        """Called when a response arrives. The request was queued for ``queued`` and in flight for ``waited`` seconds."""
+        """Called when a response arrives. The request was queued for ``queued`` and sent ``waited`` seconds ago."""
 
     def throttled(self, address: str, broker_id: int | None, seconds: float) -> None:
         """Called when a broker throttles the client (KIP-219)."""

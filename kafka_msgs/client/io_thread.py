@@ -197,7 +197,7 @@ class IOThread(BlockingNetwork):
             raise
 
     def _serve(self, call: _Call[Any]) -> None:
-        """Run the pending user callbacks of a call in the user's thread."""
+        """Run the next user callback of a call in the user's thread."""
         function, arguments, future = call.functions[0]
         try:
             value = function(*arguments)
