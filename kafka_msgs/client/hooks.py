@@ -33,7 +33,7 @@ class ClientHooks(Protocol):
     def response_received(
         self, address: str, broker_id: int | None, api: str, version: int, size: int, queued: float, waited: float
     ) -> None:
-        """Called when a response arrives. The request was queued for ``queued`` and sent ``waited`` seconds ago."""
+        """Called when a response arrives: after ``queued`` seconds until sending and ``waited`` seconds in flight."""
 
     def throttled(self, address: str, broker_id: int | None, seconds: float) -> None:
         """Called when a broker throttles the client (KIP-219)."""

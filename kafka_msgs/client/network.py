@@ -157,7 +157,7 @@ class NetworkEvents:
             user.on_fork()
 
     def exit(self, deadline: float) -> list[Flow[None]]:
-        """Return the flow to run at the exit of the process."""
+        """Return the flows of all users to run at the exit of the process."""
         return [user.on_exit(deadline) for user in tuple(self._users)]
 
 
