@@ -1,13 +1,13 @@
-"""Talk to brokers: connections, clients, consumers and producers, for programs that block and for asyncio.
+"""Kafka clients: connections, clients, consumers and producers, with blocking and asyncio APIs.
 
     >>> from kafka_msgs.client import Client
     >>> client = Client("localhost:9092")            # nothing connects before the first call
     >>> client.close()
 
-``Client`` and ``AsyncClient`` find the right broker for any request, and return the typed response. There is one body
-of logic, written as generators (``flow``), and drivers for it: ``io_thread`` and ``blocking`` on sockets, ``aio`` on
-asyncio. A client that blocks has one thread for its input and output. What a connection is, without sockets, belongs to
-``kafka_msgs.wire``.
+``Client`` and ``AsyncClient`` find the right broker for any request, and return the typed response. Both share one
+implementation, written as generators (``flow``), which several drivers run: ``io_thread`` and ``blocking`` over
+sockets, ``aio`` on asyncio. A blocking client uses one thread for input and output. The protocol of a connection,
+without sockets, is in ``kafka_msgs.wire``.
 """
 
 from typing import TYPE_CHECKING

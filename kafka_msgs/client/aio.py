@@ -1,7 +1,7 @@
-"""The driver for asyncio: one protocol object per connection. Logic has no tasks and no streams of asyncio.
+"""The asyncio driver: one protocol object per connection. Flows use no asyncio tasks or streams.
 
-Requests that are sent in one turn of the event loop leave in one write. A piece of logic that is cancelled is closed,
-so it cleans up as it does after an error. A network belongs to the event loop that is running when it is made.
+All requests of one event loop iteration are sent in one write. A cancelled flow is closed, so it cleans up as it does
+after an error. A network belongs to the event loop that is running when it is created.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 class AsyncNetwork(Driver):
-    """Connections over asyncio. ``await run(...)`` drives a piece of logic; many of them run at the same time.
+    """Connections on asyncio. ``await run(...)`` runs a flow; many flows can run concurrently.
 
-    Logic goes on in turns, which the event loop calls: when something has come that a piece waits for, and at the first
-    moment at which a piece goes on in any case. One timer serves all pieces.
+    The event loop advances the flows in turns: when a future that a flow waits for is done, and at the earliest
+    deadline of a flow. One timer serves all flows.
     """
 
     def __init__(self) -> None:
@@ -58,15 +58,15 @@ class AsyncNetwork(Driver):
         return self._loop.time()
 
     def now(self) -> float:
-        """Return the time in seconds of the event loop's clock; for logic that runs, that of the turn."""
+        """Return the time of the event loop's clock in seconds; inside a flow, the time of the current turn."""
         return self._loop.time() if self._held is None else self._held
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function that blocks in a helper thread."""
+        """Call a blocking function in a helper thread."""
         return call_in_thread(function, arguments, self._loop.call_soon_threadsafe)
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection to one address of a host. A closed network makes none."""
+        """Start to connect to one address of a host. A closed network makes no connections."""
         connection = _Connection(self._loop, endpoint, stream, self._connections)
         if self._closed:
             refusal = ConnectionFailedError(
@@ -78,7 +78,7 @@ class AsyncNetwork(Driver):
         return connection
 
     async def run(self, flow: Flow[T]) -> T:
-        """Run a piece of logic to its end and return its value. Raises what it raises."""
+        """Run a flow to its end and return its value. Raises the exceptions of the flow."""
         if self._closed or self._pid != os.getpid():
             flow.close()
             raise ClientClosedError() if self._closed else ForkedError()
@@ -95,9 +95,7 @@ class AsyncNetwork(Driver):
         return task.result()
 
     async def close(self) -> None:
-        """End everything that ``spawn`` or ``run_callback`` began, and close every connection. There are no
-        new ones.
-        """
+        """Cancel all tasks and callbacks, close every connection, and refuse new ones."""
         self._closed = True
         self._stop_background(ClientClosedError())
         for running in tuple(self._foreground):
@@ -116,7 +114,7 @@ class AsyncNetwork(Driver):
             self._timer.cancel()
 
     def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
-        """End what a program forgot to close, without waiting for it. Its event loop may have ended already."""
+        """End an unclosed facade without waiting. Its event loop may have ended already."""
         if flow is not None:
             flow.close()
         if ends and not self._loop.is_closed():
@@ -130,12 +128,12 @@ class AsyncNetwork(Driver):
 
     @property
     def is_started(self) -> bool:
-        """Whether there is something that ``close`` ends."""
+        """Whether the network has tasks, callbacks or connections to close."""
         return bool(self._connections or self._background) and not self._closed
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open or being made."""
+        """The number of connections that are open or being opened."""
         return len(self._connections)
 
     def _start(self, flow: Flow[T]) -> Task[T]:
@@ -144,7 +142,7 @@ class AsyncNetwork(Driver):
         return task
 
     def _result(self, value: Any) -> Future[Any]:
-        """Return the result of a function of the user. That of a coroutine function comes later."""
+        """Return the result of a user callback. A coroutine function resolves it later."""
         if not inspect.isawaitable(value):
             return super()._result(value)
         pending: Future[Any] = Future()
@@ -154,7 +152,7 @@ class AsyncNetwork(Driver):
         return pending
 
     def _on_ready(self) -> None:
-        """Take a turn soon, one for all that can go on then."""
+        """Schedule one turn for all ready flows."""
         if not self._turn_comes:
             self._turn_comes = True
             self._loop.call_soon(self._turn)
@@ -162,7 +160,7 @@ class AsyncNetwork(Driver):
     def _turn(self) -> None:
         moment, first = self._loop.time(), self._schedule.next_deadline
         if first is not None and first <= moment:
-            # The loop may have stood still: it reads the sockets, in two turns, before anybody is late.
+            # The loop may have stalled: it first reads the sockets, in two iterations, before any deadline counts.
             if not self._looking:
                 self._looking = True
                 self._loop.call_soon(self._loop.call_soon, self._pass, moment)
@@ -183,7 +181,7 @@ class AsyncNetwork(Driver):
             self._set_timer()
 
     def _set_timer(self) -> None:
-        """See that a turn comes at the next moment. A timer that rings too early stays: most waits end early."""
+        """Schedule a turn for the next deadline. An earlier timer stays set, because most waits end early."""
         moment = self._schedule.next_deadline
         if moment is not None and moment < self._timer_at:
             if self._timer is not None:
@@ -196,7 +194,7 @@ class AsyncNetwork(Driver):
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: the protocol of asyncio on one side, the stream of the logic on the other."""
+    """One connection: an ``asyncio.Protocol`` that serves a ``TransportReceiver``."""
 
     def __init__(
         self,
@@ -216,12 +214,12 @@ class _Connection(asyncio.Protocol):
         self._step = "connect"
 
     def start(self, tls: ssl.SSLContext | None) -> None:
-        """Begin to connect."""
+        """Start to connect."""
         self._connections.add(self)
         self.connect_task = self._loop.create_task(self._make(tls))
 
     def write(self, data: bytes) -> None:
-        """Queue bytes. They leave at the end of this turn of the event loop."""
+        """Queue bytes. They are sent at the end of this event loop iteration."""
         self._out.append(data)
         if not self._flushing and self._transport is not None:
             self._flush_later()
@@ -237,7 +235,7 @@ class _Connection(asyncio.Protocol):
         self._out.clear()
 
     def end(self, error: Exception) -> None:
-        """End the connection, and tell the stream why."""
+        """End the connection, and report the error to the receiver."""
         self.close()
         self._stream.connection_lost(error)
 
@@ -313,7 +311,7 @@ def _end(ended: asyncio.Future[None]) -> None:
 
 
 async def _resolve_from_awaitable(pending: Future[Any], value: Any) -> None:
-    """Await a value of the user, and resolve the pending value with it."""
+    """Await an awaitable of the user, and resolve the future with its result."""
     try:
         pending.resolve(await value)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""``AsyncClient``: any request to the right broker, for asyncio. ``client`` has the class for programs that block."""
+"""``AsyncClient``: sends any request to the right broker, from asyncio. ``client`` contains the blocking class."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A client, which sends any request to the right broker.
+    """A client that sends any request to the right broker.
 
         async with AsyncClient("localhost:9092") as client:
             response = await client.call(MetadataRequest(topics=None))
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or Kafka's
-    properties: a mapping of them, or the ``Path`` of their file. The options are those of ``ClientConfig``. Nothing
-    connects before the first call.
+    The first argument is one broker address (``host:port``) or several, a ``ClientConfig``, or Kafka's properties: a
+    mapping, or the ``Path`` of a properties file. The keyword arguments are the fields of ``ClientConfig``. The client
+    connects at the first call.
 
-    It must be created while the event loop runs. Many calls may run at the same time, and share the connections.
+    Create the client while the event loop runs. Many calls may run concurrently and share the connections.
     """
 
-    # blocking doc: One thread of its own does the input and output; it starts with the first call. Any thread may use
-    # blocking doc: the client. With ``threadless`` there is no such thread: the client then belongs to the thread that
-    # blocking doc: uses it, and nothing happens between the calls.
+    # blocking doc: A dedicated thread does the input and output; it starts with the first call. Any thread may use the
+    # blocking doc: client. With ``threadless`` there is no such thread: only one thread may use the client, and it is
+    # blocking doc: idle between calls.
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class AsyncClient:
     ) -> R:
         """Send a request to the right broker or brokers, and return the response. See ``ClientCore.call``.
 
-        ``timeout`` is in seconds; None is for the timeout of the client.
+        ``timeout`` is in seconds; None is the timeout of the client.
         """
         flow = self.core.call(
             request, deadline=self.core.deadline(timeout), version=version, broker_id=broker_id, retry=retry
@@ -76,7 +76,7 @@ class AsyncClient:
         return await self.network.run(flow)
 
     async def run(self, flow: Flow[T]) -> T:
-        """Run a piece of logic over the connections of this client, and return its value."""
+        """Run a flow over the connections of this client, and return its value."""
         return await self.network.run(flow)
 
     def metrics(self) -> dict[str, float]:
@@ -84,7 +84,7 @@ class AsyncClient:
         return self.core.metrics()
 
     async def close(self) -> None:
-        """Close every connection. Calls that wait raise ``ClientClosedError``."""
+        """Close every connection. Pending calls raise ``ClientClosedError``."""
         await self.network.close()
 
     async def __aenter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""How a client proves who it is: SASL with PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
+"""SASL authentication of clients with PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER.
 
-Each kind of credentials makes the tokens of its mechanism; one body of logic exchanges them with the broker
-(SaslHandshake and SaslAuthenticate, KIP-43, KIP-152). A session may have a lifetime (KIP-368). Secrets are in no
-``repr`` and in no error. SCRAM needs the extra ``client``.
+Each credentials class generates the tokens of its mechanism; shared code exchanges them with the broker (SaslHandshake
+and SaslAuthenticate, KIP-43, KIP-152). A session may have a lifetime (KIP-368). Secrets never appear in a ``repr`` or
+an error. SCRAM needs the extra ``client``.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = ["Credentials", "OAuthBearerCredentials", "PlainCredentials", "ScramCr
 R = TypeVar("R", bound=Response)
 
 Tokens: TypeAlias = Generator[bytes, bytes, None]
-"""The tokens of one exchange: it yields those of the client, and is sent those of the broker. It raises
-``ValueError`` if the broker does not prove what it must prove.
+"""A token generator for one authentication: it yields the client's tokens and receives the broker's. It raises
+``ValueError`` if the broker's proof is invalid.
 """
 
 _MIN_ITERATIONS: Final = 4096
-"""The fewest rounds of hashing that a broker may ask for with SCRAM (RFC 5802, RFC 7677)."""
+"""Minimum SCRAM iteration count that a broker may request (RFC 5802, RFC 7677)."""
 
 _MAX_ITERATIONS: Final = 1_000_000
-"""The most rounds of hashing that a broker may ask for. They cost about half a second of processor time."""
+"""Maximum SCRAM iteration count. It costs about 0.5 seconds of processor time."""
 
 _MS: Final = 1000.0
 
 
 class SaslChannel(Protocol):
-    """A connection that can carry the requests of an exchange. It is a ``BrokerConnection``."""
+    """A connection for the authentication requests. ``BrokerConnection`` implements it."""
 
     @property
     def address(self) -> Address:
@@ -48,16 +48,16 @@ class SaslChannel(Protocol):
         ...
 
     def call(self, request: Request[R], version: int | None = None, *, deadline: float | None) -> Flow[R]:
-        """Send a request, and wait for its answer."""
+        """Send a request, and wait for its response."""
         ...
 
     def highest_version(self, cls: type[Request[Any]]) -> int:
-        """Return the highest version of a request that both sides have."""
+        """Return the highest version of a request that both sides support."""
         ...
 
 
 class Credentials(Protocol):
-    """Who a client is, for one SASL mechanism."""
+    """The credentials of a client for one SASL mechanism."""
 
     @property
     def mechanism(self) -> str:
@@ -65,20 +65,20 @@ class Credentials(Protocol):
         ...
 
     def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
-        """Begin an exchange."""
+        """Return the tokens for one authentication."""
         ...
 
 
 @frozen
 class PlainCredentials:
-    """A user name and a password, sent as they are (RFC 4616). Use it with TLS only."""
+    """A user name and a password, sent in plain text (RFC 4616). Use it with TLS only."""
 
     username: str
     password: str = field(repr=False)
     mechanism: str = field(default="PLAIN", init=False)
 
     def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
-        """Begin an exchange."""
+        """Return the tokens for one authentication."""
         return _ready(self._tokens())
 
     def _tokens(self) -> Tokens:
@@ -89,14 +89,14 @@ class PlainCredentials:
 
 @frozen
 class ScramCredentials:
-    """A user name and a password that is never sent (RFC 5802). The broker proves that it knows the password, too."""
+    """A user name and a password that is never sent (RFC 5802). The broker also proves that it has the password."""
 
     username: str
     password: str = field(repr=False)
     mechanism: str = "SCRAM-SHA-512"
 
     def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
-        """Begin an exchange."""
+        """Return the tokens for one authentication."""
         return _ready(self._tokens())
 
     def _tokens(self) -> Tokens:
@@ -118,10 +118,9 @@ class ScramCredentials:
 
 @frozen
 class OAuthBearerCredentials:
-    """A token of an authority (RFC 7628). ``token`` is called for each exchange, in a helper thread, and returns it.
+    """A token of an authority (RFC 7628). ``token`` returns it; each authentication calls it in a helper thread.
 
-    In the async form of the client ``token`` may be a coroutine function. ``extensions`` are sent with the token
-    (KIP-342).
+    With an asyncio client, ``token`` may be a coroutine function. ``extensions`` are sent with the token (KIP-342).
     """
 
     token: Callable[[], str | Awaitable[str]] = field(repr=False)
@@ -129,7 +128,7 @@ class OAuthBearerCredentials:
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
     def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
-        """Begin an exchange."""
+        """Return the tokens for one authentication."""
         token = yield from wait_for(network.offload(self.token), deadline, "a token of the authority")
         if isawaitable(token):
             token = yield from wait_for(network.run_callback(lambda: token), deadline, "a token of the authority")
@@ -149,7 +148,7 @@ class OAuthBearerCredentials:
 
 
 def authenticate(link: SaslChannel, credentials: Credentials, network: Network, deadline: float) -> Flow[float | None]:
-    """Prove to a broker who the client is. Return the lifetime of the session in seconds, or None if it has no end.
+    """Authenticate a client. Return the session lifetime in seconds, or None if it is unlimited.
 
     Raises ``AuthenticationError``.
     """
@@ -181,8 +180,8 @@ def authenticate(link: SaslChannel, credentials: Credentials, network: Network, 
 def _next_token(tokens: Tokens, reply: bytes | None, network: Network, deadline: float) -> Flow[bytes | None]:
     """Return the next token of the client, or None after the last one.
 
-    A helper thread computes it where there is one: the proof of SCRAM takes up to half a second, and neither the
-    heartbeats of other connections nor the deadline wait for it.
+    A helper thread computes it if the driver has one: a SCRAM proof takes up to 0.5 seconds, and must not delay the
+    heartbeats of other connections or the deadline.
     """
     computing = network.offload(_advance, tokens, reply)
     token: bytes | None = yield from wait_for(computing, deadline, "the proof of the credentials")
@@ -209,7 +208,7 @@ def _ready(tokens: Tokens) -> Flow[Tokens]:
 
 
 def _check_challenge(challenge: bytes) -> None:
-    """Refuse a broker that asks for more or less work than the RFCs allow, or that sends no salt."""
+    """Reject an iteration count outside the limits, or an empty salt."""
     parts = dict(part.split(b"=", 1) for part in challenge.split(b",") if b"=" in part)
     iterations = parts.get(b"i", b"")
     if not parts.get(b"s"):

@@ -1,4 +1,4 @@
-"""When an operation is tried again, and when it is given up."""
+"""Retries of an operation, with backoff, until its deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Backoff"]
 
 
 class Backoff:
-    """The trials of one operation until its deadline, with pauses that grow and that are drawn at random."""
+    """The attempts of one operation until its deadline, with randomized pauses that grow."""
 
     def __init__(
         self, config: ClientConfig, network: Network, random: Random, retries: RetryLog, deadline: float
@@ -29,11 +29,11 @@ class Backoff:
 
     @property
     def has_time(self) -> bool:
-        """Whether there is time for a pause and another trial."""
+        """Whether the deadline allows a pause and another attempt."""
         return self._network.now() + self._next < self._deadline
 
     def record_failure(self, error: Exception, *, final: bool) -> None:
-        """Note why a trial failed. Raises the error if it is final. Connections log their own failures."""
+        """Record the error of an attempt. Raises it if it is final. Connections log their own failures."""
         if final:
             raise error
         if isinstance(error, BrokerError):
@@ -41,12 +41,12 @@ class Backoff:
         self._cause = error
 
     def wait(self) -> Flow[None]:
-        """Wait before the next trial. Raises ``DeadlineError`` if there is no time for one."""
+        """Wait before the next attempt. Raises ``DeadlineError`` if no time is left for one."""
         if not self.has_time:
             raise DeadlineError(waiting_for="another trial", cause=self._cause)
         length, self._next = self._next, min(self._next * 2, self._longest)
         yield from sleep_until(self._network.now() + length * self._random.uniform(0.5, 1.0))
 
     def timeout_error(self, error: DeadlineError) -> DeadlineError:
-        """Return the error of an operation that is out of time, with the failure of its last trial."""
+        """Return the error of an expired operation, with the failure of its last attempt."""
         return DeadlineError(waiting_for=error.waiting_for, cause=error.cause or self._cause)

@@ -1,8 +1,8 @@
-"""The loop on non-blocking sockets: one ``poll`` for all connections of a client.
+"""The event loop over non-blocking sockets: one ``poll`` for all connections of a client.
 
-While it waits, it reads and writes on every connection: a broker that writes a large answer while the client writes a
-large request stops neither of them. ``BlockingNetwork`` runs in the thread that calls it (``threadless=True``);
-``io_thread`` runs the same loop in a thread of its own.
+While it waits, it reads and writes on every connection, so a large request and a large response cannot block each
+other. ``BlockingNetwork`` runs in the calling thread (``threadless=True``); ``io_thread`` runs the same loop in a
+dedicated thread.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _live: Final[WeakSet[BlockingNetwork]] = WeakSet()
 
 
 class BlockingNetwork(BlockingDriver):
-    """Connections over sockets. ``run`` drives a piece of logic in the calling thread, and blocks until it ends.
+    """Connections over sockets. ``run`` runs a flow in the calling thread, and blocks until it ends.
 
-    Nothing happens between the calls. An exception that is not of the logic, such as ``KeyboardInterrupt`` or that of
-    a signal handler, may have interrupted any piece of it. So all pieces end with ``ClientBrokenError``, and all
-    connections are closed. The next call starts anew.
+    The network is idle between calls. An exception from outside the flows, such as ``KeyboardInterrupt`` or the
+    exception of a signal handler, may have interrupted any flow. So all flows end with ``ClientBrokenError``, and all
+    connections are closed. The next call starts with new ones.
     """
 
     monotonic = staticmethod(time.monotonic)
@@ -46,17 +46,17 @@ class BlockingNetwork(BlockingDriver):
         self._poll = select.poll()
         self._transports: dict[int, SocketTransport] = {}
         self._made: WeakSet[SocketTransport] = WeakSet()
-        """All transports: an interruption may leave one that is not watched yet."""
+        """All transports, including any that an interruption left unwatched."""
         self._unsent: list[SocketTransport] = []
         self._closed = False
         self._forked = False
         _live.add(self)
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection to one address of a host.
+        """Start to connect to one address of a host.
 
-        With ``tls`` the connection is encrypted, and the certificate must be valid as the context says. A failure that
-        is known at once reaches the stream before this function returns.
+        With ``tls`` the connection is encrypted, and the context verifies the certificate. An immediate failure reaches
+        the receiver before this function returns.
         """
         transport = (
             SocketTransport(self, endpoint, stream) if tls is None else TlsTransport(self, endpoint, stream, tls)
@@ -66,7 +66,7 @@ class BlockingNetwork(BlockingDriver):
         return transport
 
     def run(self, flow: Flow[T]) -> T:
-        """Run a piece of logic to its end and return its value. Raises what it raises."""
+        """Run a flow to its end and return its value. Raises the exceptions of the flow."""
         try:
             self._check_usable()
             return super().run(flow)
@@ -77,7 +77,7 @@ class BlockingNetwork(BlockingDriver):
             raise
 
     def turn(self) -> None:
-        """Do what can be done now, without waiting: let logic go on, write and read."""
+        """Advance the flows, write and read, without waiting."""
         if self._closed or self._forked:
             return
         try:
@@ -91,13 +91,13 @@ class BlockingNetwork(BlockingDriver):
             self._turn_time = None
 
     def close(self) -> None:
-        """Close every connection, and every piece of logic that runs by itself."""
+        """Close every connection, and cancel every task."""
         if not self._forked:
             self._closed = True
             self._end_all(ClientClosedError())
 
     def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
-        """End what a program forgot to close, as far as that is possible without waiting."""
+        """End an unclosed facade, as far as possible without waiting."""
         if flow is not None:
             flow.close()
         if ends:
@@ -105,21 +105,21 @@ class BlockingNetwork(BlockingDriver):
 
     @property
     def is_forked(self) -> bool:
-        """Whether it belongs to the parent process."""
+        """Whether the network belongs to the parent process."""
         return self._forked
 
     @property
     def is_started(self) -> bool:
-        """Whether there is something that ``close`` ends."""
+        """Whether the network has tasks or connections to close."""
         return bool(self._transports or self._background) and not (self._closed or self._forked)
 
     @property
     def open_connections(self) -> int:
-        """How many sockets are open."""
+        """The number of open sockets."""
         return len(self._transports)
 
     def watch(self, descriptor: int, transport: SocketTransport, events: int) -> None:
-        """Call ``ready`` of a transport when its socket has one of the events. For transports."""
+        """Call ``ready`` of a transport on any of these socket events. For transports."""
         self._transports[descriptor] = transport
         self._poll.register(descriptor, events)
 
@@ -129,11 +129,11 @@ class BlockingNetwork(BlockingDriver):
             self._poll.unregister(descriptor)
 
     def flush_later(self, transport: SocketTransport) -> None:
-        """Call ``flush`` of a transport when the driver waits next. For transports."""
+        """Call ``flush`` of a transport before the driver waits next. For transports."""
         self._unsent.append(transport)
 
     def leave_to_parent(self) -> None:
-        """In a child process: close the descriptors that were inherited, without a word to the brokers."""
+        """Close the inherited descriptors in a child process, without sending anything to the brokers."""
         self._forked = True
         for transport in tuple(self._made):
             transport.abandon()
@@ -141,7 +141,7 @@ class BlockingNetwork(BlockingDriver):
         self.events.fork()
 
     def _check_usable(self) -> None:
-        """Raise if the network was closed, or belongs to the parent process."""
+        """Raise if the network is closed or belongs to the parent process."""
         if self._forked or self._closed:
             raise ForkedError() if self._forked else ClientClosedError()
 
@@ -159,13 +159,13 @@ class BlockingNetwork(BlockingDriver):
             transport.end(error)
 
     def _send(self) -> None:
-        """Write what is there to write."""
+        """Write pending data on all connections."""
         unsent, self._unsent = self._unsent, []
         for transport in unsent:
             transport.flush()
 
     def _wait(self, moment: float | None) -> None:
-        """Wait for the sockets, and read and write on those that are ready."""
+        """Wait for the sockets, and read and write on the ready ones."""
         self._handle(self._poll.poll(self._poll_limit(moment)))
 
     def _poll_limit(self, moment: float | None) -> float | None:

@@ -1,7 +1,7 @@
-"""One connection to one broker: requests go out, and their answers become values.
+"""A connection to one broker that sends requests and returns typed responses.
 
-A link is a thin layer over ``wire.ClientConnection``. It makes a connection ready for requests: it connects, agrees on
-the versions (KIP-35, KIP-511), and proves who the client is. Requests may follow each other without waiting.
+``BrokerConnection`` is a thin layer over ``wire.ClientConnection``. It connects, negotiates API versions (KIP-35,
+KIP-511) and authenticates the client. Requests are pipelined.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 _SOFTWARE: Final = "kafka-msgs"
 REAUTHENTICATION_SHARE: Final = 0.85
-"""The share of a session's lifetime after which the client authenticates again (KIP-368)."""
+"""The share of a session's lifetime after which the client re-authenticates (KIP-368)."""
 _OLDEST: Final = 0
 _SIZE_LENGTH: Final = 4
 
@@ -53,7 +53,7 @@ log: Final = logging.getLogger("kafka_msgs.client.connection")
 
 
 class _Timing:
-    """When a request was written, and when it left: its bytes were handed to the system."""
+    """The time when a request was queued, and the time when the operating system took its bytes."""
 
     __slots__ = ("begin", "left")
 
@@ -63,39 +63,39 @@ class _Timing:
 
 
 class BrokerConnection:
-    """A connection to one broker. It is made by ``BrokerConnection.open``."""
+    """A connection to one broker. ``BrokerConnection.open`` creates it."""
 
     def __init__(self, address: Address, config: ClientConfig, broker_id: int | None) -> None:
         self.address = address
         self.broker_id = broker_id
         self.alive = True
         self.ready = False
-        """Whether the connection has been made ready for requests."""
+        """Whether the connection is ready for requests."""
         self.failure: Exception | None = None
         self.api_versions: ApiVersionsResponse | None = None
         self.reauthenticate_at: float | None = None
-        """When to authenticate again (KIP-368), in seconds of the network's clock. None is for never."""
+        """When to re-authenticate (KIP-368), in seconds of the network's clock. None means never."""
         self.throttled_until: float = 0.0
-        """Until when the broker asks for no more requests (KIP-219), in seconds of the network's clock."""
+        """The end of throttling by the broker (KIP-219), in seconds of the network's clock."""
         self._versions: dict[type[Request[Any]], VersionRange] = {}
         self._offered: dict[int, VersionRange] = {}
         self._connection = ClientConnection(client_id=config.client_id, max_frame_size=config.max_frame_size)
         self.opening: Future[None] = Future()
-        """Done when the connection is made, or when it has failed."""
+        """Done when the connection is open or has failed."""
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
         self._request_timeout = config.request_timeout
         self._queue: deque[Future[None]] = deque()
         self._timed_out_requests: deque[tuple[Future[Any], float]] = deque()
-        """The requests that nobody waits for any more, and until when the broker should have answered them."""
+        """Abandoned requests, with the time at which each response becomes overdue."""
         self._step = "connect"
         self._opening_since = 0.0
         self.hooks = NO_HOOKS
         self._unsent: list[_Timing] = []
-        """The times of requests that are not with the system yet."""
+        """The timings of requests that are not sent yet."""
         self.clock: Callable[[], float] = lambda: 0.0
         self.moved_at = 0.0
-        """When bytes were last given to the system, or came from it. A broker is late from then on only."""
+        """The time of the last traffic in either direction. Timeouts of the broker count from it."""
 
     @classmethod
     def open(
@@ -109,9 +109,9 @@ class BrokerConnection:
         dialer: Dialer | None = None,
         hooks: HookCaller = NO_HOOKS,
     ) -> Flow[BrokerConnection]:
-        """Connect, agree on versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
+        """Connect, negotiate versions, and authenticate. Raises ``ConnectionFailedError`` and ``AuthenticationError``.
 
-        If the caller goes away, the connection is closed.
+        If the caller is cancelled, the connection is closed.
         """
         dialer = dialer or Dialer(network, config, Random())
         connection: BrokerConnection | None = None
@@ -137,7 +137,7 @@ class BrokerConnection:
     def _start(
         cls, network: Network, config: ClientConfig, broker_id: int | None, hooks: HookCaller, endpoint: Endpoint
     ) -> BrokerConnection:
-        """Begin a connection to one IP address."""
+        """Start to connect to one IP address."""
         connection = cls(endpoint.address, config, broker_id)
         connection.hooks = hooks
         connection.clock = network.monotonic
@@ -154,11 +154,10 @@ class BrokerConnection:
         limit: float | None = None,
         options: CodecOptions = DEFAULT_OPTIONS,
     ) -> Flow[R]:
-        """Send a request when there is room for it, and wait for its answer.
+        """Send a request when the in-flight limit allows it, and wait for its response.
 
-        At ``deadline`` the caller gives up, and the connection goes on. At ``limit``, if that is earlier, the broker is
-        given up: the connection is closed. Raises what ``send`` raises, ``DeadlineError`` and
-        ``ConnectionFailedError``.
+        At ``deadline`` the caller stops waiting, and the connection stays open. At ``limit``, if it is earlier, the
+        connection is closed. Raises the errors of ``send``, ``DeadlineError`` and ``ConnectionFailedError``.
         """
         pending = yield from self.send_when_ready(lambda: self.send(request, version, options=options), deadline)
         if not pending.done:
@@ -168,7 +167,7 @@ class BrokerConnection:
     def wait_for(
         self, pending: Future[R], request: Request[R], *, deadline: float | None, limit: float | None
     ) -> Flow[None]:
-        """Wait for the answer to a request. See ``call``."""
+        """Wait for the response to a request. See ``call``."""
         gives_up = limit is not None and (deadline is None or limit < deadline)
         yield Wait((pending,), limit if gives_up else deadline)
         while gives_up and not pending.done and self.moved_at + self._request_timeout > self.clock():
@@ -187,16 +186,17 @@ class BrokerConnection:
         raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
 
     def close_if_overdue(self, now: float) -> None:
-        """Close the connection if the broker should have answered a request by now that nobody waits for any more."""
+        """Close the connection if the response to an abandoned request is overdue."""
         while self._timed_out_requests and self._timed_out_requests[0][0].done:
             self._timed_out_requests.popleft()
         if self._timed_out_requests and self._timed_out_requests[0][1] <= now:
             self.close()
 
     def send_when_ready(self, send: Callable[[], Future[T]], deadline: float | None) -> Flow[Future[T]]:
-        """Call a function that sends one request, when there is room for it; return the answer, which comes later.
+        """Call a function that sends one request, when the in-flight limit allows it; return the future of the
+        response.
 
-        Those who wait are served in order. Raises ``DeadlineError``.
+        Callers are served in order. Raises ``DeadlineError``.
         """
         if not self.is_full:
             return send()
@@ -214,11 +214,11 @@ class BrokerConnection:
     def send(
         self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
     ) -> Future[R]:
-        """Send a request and return its answer, which comes later. Nothing waits.
+        """Send a request and return the future of its response, without waiting.
 
-        A Produce request with acks=0 is answered at once, with the default response. Raises
-        ``UnsupportedVersionError``, ``EncodeError``, and ``RequestLimitError`` if the link is full; then nothing was
-        sent.
+        For a Produce request with acks=0, the future resolves at once with the default response. Raises
+        ``UnsupportedVersionError``, ``EncodeError``, and, without sending, ``RequestLimitError`` if the connection is
+        full.
         """
         pending: Future[R] = Future()
         if not self.alive or self._transport is None:
@@ -240,9 +240,7 @@ class BrokerConnection:
         return pending
 
     def send_token(self, token: bytes) -> Future[bytes]:
-        """Send a SASL token without a header (after SaslHandshake version 0), and return the answer, which comes
-        later.
-        """
+        """Send a SASL token without a header (after SaslHandshake version 0); return the future of the response."""
         pending: Future[bytes] = Future()
         if not self.alive or self._transport is None:
             pending.fail(self._failure())
@@ -251,18 +249,18 @@ class BrokerConnection:
         return pending
 
     def authenticate(self, credentials: Credentials, network: Network, deadline: float) -> Flow[float | None]:
-        """Prove who the client is; return how many seconds the session lasts. See ``auth.authenticate``.
+        """Authenticate the client; return the session lifetime in seconds. See ``auth.authenticate``.
 
-        Only clients that have credentials load the code for it.
+        Only clients with credentials import that module.
         """
         from kafka_msgs.client.auth import authenticate
 
         return authenticate(self, credentials, network, deadline)
 
     def highest_version(self, cls: type[Request[Any]]) -> int:
-        """Return the highest version of a request that the broker and the library have.
+        """Return the highest version of a request that the broker and the library support.
 
-        Raises ``UnsupportedVersionError``, which names the versions of both.
+        Raises ``UnsupportedVersionError``, which lists the versions of both sides.
         """
         both = self.version_range(cls)
         if both.empty:
@@ -273,7 +271,7 @@ class BrokerConnection:
         return both.highest
 
     def version_range(self, cls: type[Request[Any]]) -> VersionRange:
-        """Return the versions of a request that the broker and the library have. The range may be empty."""
+        """Return the versions of a request that the broker and the library support. The range may be empty."""
         both = self._versions.get(cls)
         if both is None:
             offered = self._offered.get(cls.INFO.api_key, NONE)
@@ -282,16 +280,16 @@ class BrokerConnection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answers."""
+        """The number of in-flight requests."""
         return self._connection.in_flight
 
     @property
     def is_full(self) -> bool:
-        """Whether as many requests wait for their answers as may wait."""
+        """Whether the in-flight limit is reached."""
         return self.alive and self._connection.in_flight >= self._limit
 
     def close(self) -> None:
-        """End the connection. Every request that waits fails."""
+        """End the connection. All in-flight requests fail."""
         if self._transport is not None:
             self._transport.close()
         if self.alive:
@@ -299,7 +297,7 @@ class BrokerConnection:
 
     @property
     def bytes_wanted(self) -> int:
-        """How many bytes of the response that is being read are missing."""
+        """The number of missing bytes of the current response."""
         return self._connection.bytes_needed
 
     def connection_made(self) -> None:
@@ -308,7 +306,7 @@ class BrokerConnection:
         self.opening.resolve(None)
 
     def data_sent(self) -> None:
-        """Called by the network: everything that was written is on its way."""
+        """Called by the network: all written data has been sent."""
         self.moved_at = now = self.clock()
         for each in self._unsent:
             each.left = now
@@ -337,7 +335,7 @@ class BrokerConnection:
         self.hooks.call("connected", str(self.address), self.broker_id, self.clock() - self._opening_since)
 
     def _ask_versions(self, dialer: Dialer, deadline: float) -> Flow[ApiVersionsResponse]:
-        """Ask for the versions of the broker; if it does not know the version of the question, ask in an older one."""
+        """Request the broker's API versions, with an older request version if it does not support the first one."""
         from kafka_msgs import __version__
 
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
@@ -364,13 +362,13 @@ class BrokerConnection:
         return answer
 
     def learn_versions(self, response: ApiVersionsResponse) -> None:
-        """Take over the versions that the broker has."""
+        """Store the API versions of the broker."""
         self.api_versions = response
         self._offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
         self._versions.clear()
 
     def _pull(self) -> None:
-        """Turn the events of the connection into answers."""
+        """Resolve requests from the events of the connection."""
         while True:
             try:
                 event = self._connection.next_event()
@@ -403,22 +401,22 @@ class BrokerConnection:
         )
 
     def _turn(self) -> Future[None]:
-        """Return what is done when it is somebody's turn to send, or when the connection ends; the first one first.
+        """Return a future that is done at the caller's turn to send, or when the connection ends. Turns are in order.
 
-        Somebody else may have been faster, so look again whether the link is full. ``_leave`` ends the waiting.
+        Another caller may have been faster, so check again whether the connection is full. ``_leave`` ends the waiting.
         """
         turn: Future[None] = Future()
         self._queue.append(turn)
         return turn
 
     def _leave(self, turn: Future[None]) -> None:
-        """Take a turn out of the queue. One that was given goes on to the next who waits."""
+        """Leave the queue. A turn that was already granted passes to the next caller."""
         if turn.done:
             self._grant_next_slot()
         turn.resolve(None)
 
     def _grant_next_slot(self) -> None:
-        """Give the turn to the first who waits for it; to all of them after the end of the connection."""
+        """Grant the turn to the first caller in the queue, or to all callers after the end of the connection."""
         while self._queue and not self.is_full:
             turn = self._queue.popleft()
             if not turn.done:
@@ -434,7 +432,7 @@ class BrokerConnection:
             pending.fail(self._failure())
 
     def _break(self, error: Exception) -> None:
-        """The broker sent what it must not send: close the connection."""
+        """Close the connection after a protocol violation of the broker."""
         final = self._step == "negotiate"
         failure = ConnectionFailedError(
             address=str(self.address), step=self._step, reason=str(error), retriable=not final
@@ -445,7 +443,7 @@ class BrokerConnection:
         self._end(failure)
 
     def _end(self, error: Exception | None) -> None:
-        """Fail every request that waits."""
+        """Fail all in-flight requests."""
         if not self.alive:
             return
         self.alive = False
@@ -459,7 +457,7 @@ class BrokerConnection:
         self._grant_next_slot()
 
     def _failure(self) -> Exception:
-        """Return the error of a request that cannot be answered any more."""
+        """Return the error for requests that will get no response."""
         if isinstance(self.failure, ConnectionFailedError):
             broken = self.failure
             step, reason = broken.step, broken.reason
@@ -472,5 +470,5 @@ class BrokerConnection:
 
 
 def _overdue(error: DeadlineError) -> str:
-    """Return the reason of a connection that was not ready in time, with its last failure."""
+    """Return the reason for a connection timeout, with the last failure."""
     return "the time is over" if error.cause is None else f"the time is over; the last failure was: {error.cause}"

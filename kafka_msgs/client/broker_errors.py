@@ -16,7 +16,7 @@ _CLASSES: Final[dict[ErrorCode, type[BrokerError]]] = {
     ErrorCode.FENCED_MEMBER_EPOCH: FencedError,
     ErrorCode.PRODUCER_FENCED: FencedError,
 }
-"""The error codes that have a class of their own. All others are a plain ``BrokerError``."""
+"""The error codes with a specific exception class. All other codes raise ``BrokerError``."""
 
 _COMMIT_APIS: Final = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 _LOST_MEMBERSHIP: Final = frozenset(
@@ -25,11 +25,11 @@ _LOST_MEMBERSHIP: Final = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )  # fmt: skip
-"""Error codes of a commit by a consumer that is no longer the member that it was."""
+"""Error codes of an offset commit by a consumer that has lost its membership."""
 
 
 def broker_error(code: int, *, api: str, subject: object = None, message: str | None = None) -> BrokerError:
-    """Return the exception for an error code. ``subject`` is what it is about, ``message`` is the broker's text."""
+    """Return the exception for an error code. ``subject`` is the affected item, ``message`` the broker's text."""
     error = ErrorCode(code)
     lost = api in _COMMIT_APIS and error in _LOST_MEMBERSHIP
     cls = CommitFailedError if lost else _CLASSES.get(error, BrokerError)

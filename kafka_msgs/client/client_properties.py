@@ -1,7 +1,7 @@
-"""Settings by the names that Kafka's own clients use, such as ``security.protocol`` and ``sasl.jaas.config``.
+"""Client settings from Kafka's property names, such as ``security.protocol`` and ``sasl.jaas.config``.
 
-``property_table`` lists the names. This module makes the TLS context and the credentials, which take several
-properties each: by Kafka's names (``SslConfigs``, ``SaslConfigs``) or by librdkafka's.
+``property_table`` lists the names. This module creates the TLS context and the credentials, which combine several
+properties each, with the names of Kafka (``SslConfigs``, ``SaslConfigs``) or of librdkafka.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\
 
 
 def parse_client_properties(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a ``ClientConfig`` in properties by Kafka's names. Raises ``OptionError``."""
+    """Return the ``ClientConfig`` fields in properties with Kafka's names. Raises ``OptionError``."""
     settings = parse_settings(properties, "client")
     if not settings.get("client_id", "set"):
         del settings["client_id"]
@@ -49,7 +49,7 @@ def parse_client_properties(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parse_tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the context of encrypted connections, or None for plain ones. Raises ``OptionError`` for a wrong value."""
+    """Return the TLS context, or None for plain-text connections. Raises ``OptionError`` for an invalid value."""
     return _tls(properties) if _protocol(properties).endswith("SSL") else None
 
 
@@ -84,7 +84,7 @@ def _is_true(properties: Mapping[str, str], name: str) -> bool:
 
 
 def _pem(properties: Mapping[str, str], inline: str, store: str | None, file: str) -> str | None:
-    """Return a text in PEM: from the properties, from Kafka's store, or from the file that librdkafka names."""
+    """Return PEM text from the properties, from Kafka's store, or from librdkafka's file property."""
     if inline in properties:
         return properties[inline]
     if file in properties:
@@ -115,13 +115,13 @@ def _credentials(properties: Mapping[str, str]) -> Credentials:
 
 
 def _user(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return name and password: librdkafka's properties, or the options of Kafka's login module."""
+    """Return the user name and password from librdkafka's properties or from the options of Kafka's login module."""
     given = {name: properties[f"sasl.{name}"] for name in ("username", "password") if f"sasl.{name}" in properties}
     return given or _login_options(properties)
 
 
 def _login_options(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the login module. Its value is never shown: it has secrets."""
+    """Return the options of the login module. Errors never show its value, which contains secrets."""
     text = properties.get(_JAAS, "").strip()
     module, _, rest = text.partition(" ")
     _, _, rest = rest.strip().partition(" ")
@@ -137,7 +137,7 @@ def _unquoted(text: str) -> str:
 
 
 def _token(properties: Mapping[str, str]) -> Callable[[], str]:
-    """Return what gives the token: an endpoint, a file, or an unsecured token that is made here (for tests)."""
+    """Return the token source: an endpoint, a file, or a locally created unsecured token (for tests)."""
     url = properties.get(_TOKEN_URL)
     if url is not None and urlsplit(url).scheme in ("http", "https"):
         return _client_credentials(url, properties)
@@ -157,7 +157,7 @@ def _token(properties: Mapping[str, str]) -> Callable[[], str]:
 
 
 def _client_credentials(url: str, properties: Mapping[str, str]) -> Callable[[], str]:
-    """Return the function that requests tokens: settings of Kafka 4.1 and of librdkafka, or of the login module."""
+    """Return the function that requests tokens, configured like Kafka 4.1, librdkafka or the login module."""
     from kafka_msgs.client.oidc import ClientCredentials
 
     login = _login_options(properties) if _JAAS in properties else {}

@@ -1,4 +1,4 @@
-"""What metadata says about a cluster: its brokers, its controller, and the leaders of its partitions."""
+"""Cluster metadata: the brokers, the controller, and the partition leaders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_ID: Final = UUID(int=0)
 
 
 class TopicPartition(NamedTuple):
-    """The name of a topic, and the number of a partition; as text ``orders-0``, as Kafka writes it."""
+    """A topic name and a partition number. Its text form is ``orders-0``, as in Kafka."""
 
     topic: str
     partition: int
@@ -54,7 +54,7 @@ class PartitionInfo:
 class TopicMetadata:
     """A topic: its id (None if the broker has no topic ids), its partitions by number, and its error code.
 
-    A partition is replaced when a response names a newer leader.
+    A partition is replaced when a response contains a newer leader.
     """
 
     name: str
@@ -65,9 +65,9 @@ class TopicMetadata:
 
 
 class ClusterMetadata:
-    """The newest metadata that a client has. It starts empty and learns from each response.
+    """The newest metadata of a client. It starts empty, and each response updates it.
 
-    ``max_brokers`` is how many brokers it may name.
+    ``max_brokers`` limits the number of brokers.
     """
 
     def __init__(self, max_brokers: int) -> None:
@@ -79,12 +79,12 @@ class ClusterMetadata:
         self._names: dict[UUID, str] = {}
 
     def leader(self, topic: str | UUID, partition: int) -> int | None:
-        """Return the id of the leader, or None if it is not known or not there."""
+        """Return the broker id of the leader, or None if it is unknown or missing."""
         info = self.partitions(topic).get(partition)
         return None if info is None else info.leader
 
     def partitions(self, topic: str | UUID) -> Mapping[int, PartitionInfo]:
-        """Return the partitions of a topic by number. They are empty for an unknown topic."""
+        """Return the partitions of a topic by number, or an empty mapping for an unknown topic."""
         name = self._names.get(topic) if isinstance(topic, UUID) else topic
         info = self.topics.get(name) if name is not None else None
         return {} if info is None else info.partitions
@@ -99,9 +99,9 @@ class ClusterMetadata:
         return self._names.get(topic_id)
 
     def update(self, response: MetadataResponse) -> None:
-        """Take over what a response says: all of its brokers, and those topics that it has.
+        """Update from a response: all brokers, and the topics that the response contains.
 
-        Raises ``TooManyBrokersError`` for too many brokers, before anything is taken over.
+        Raises ``TooManyBrokersError`` for too many brokers, before any update.
         """
         if len(response.brokers) > self._max_brokers:
             raise TooManyBrokersError(brokers=len(response.brokers), limit=self._max_brokers)
@@ -121,7 +121,7 @@ class ClusterMetadata:
             self._names.pop(info.topic_id, None)
 
     def set_leader(self, topic: str, partition: int, leader: int, epoch: int) -> None:
-        """Take over a newer leader that a response of Produce or Fetch names (KIP-951)."""
+        """Store a newer leader from a Produce or Fetch response (KIP-951)."""
         info = self.topics.get(topic)
         known = None if info is None else info.partitions.get(partition)
         if info is None or known is None or known.leader_epoch >= epoch:

@@ -1,6 +1,6 @@
-"""The settings of a client: which brokers, how long to wait, and how to prove who it is.
+"""Client configuration: bootstrap servers, timeouts, connections and credentials.
 
-Secrets are in no ``repr``. ``ClientConfig.from_properties`` reads the names that Kafka's own clients use.
+Secrets never appear in a ``repr``. ``ClientConfig.from_properties`` reads Kafka's property names.
 """
 
 from __future__ import annotations
@@ -70,25 +70,25 @@ def _is_lookup(instance: object, attribute: Attribute[str], value: str) -> None:
 class ClientConfig:
     """The settings of a client. Times are in seconds.
 
-    ``bootstrap_servers``: addresses of some brokers of the cluster, as ``host:port``, in one text or several.
+    ``bootstrap_servers``: addresses of some brokers of the cluster, as ``host:port``, in one string or a sequence.
     ``client_id``: the name that the brokers log for this client.
-    ``timeout``: how long an operation may take as a whole, if the caller does not say otherwise.
-    ``request_timeout``: how long one broker may take for one answer. After it the connection is closed.
-    ``connect_timeout``: how long one connection may take, from the host name to the end of authentication.
-    ``backoff`` and ``max_backoff``: the first pause before a request is tried again, and the longest one. A pause
-    is drawn at random between a half and all of its length, and doubles with each trial.
-    ``reconnect_backoff`` and ``reconnect_backoff_max``: the first and the longest pause before the client connects
-    again to a broker that it could not reach. ``connection_max_idle``: unused connections are closed after this time;
-    None keeps them. ``dns_lookup``: Kafka's ``client.dns.lookup`` (KIP-602).
-    ``metadata_max_age``: after how long the metadata of the cluster is asked for again.
+    ``timeout``: the default time limit of a whole operation, including retries.
+    ``request_timeout``: the time limit for one response. Afterwards the client closes the connection.
+    ``connect_timeout``: the time limit for one connection, from name resolution to the end of authentication.
+    ``backoff`` and ``max_backoff``: the first and the longest pause before a retry. Each pause is random, between 50 %
+    and 100 % of its length, which doubles with each attempt.
+    ``reconnect_backoff`` and ``reconnect_backoff_max``: the first and the longest pause before the client reconnects to
+    an unreachable broker. ``connection_max_idle``: the client closes connections that were unused for this time; None
+    keeps them. ``dns_lookup``: Kafka's ``client.dns.lookup`` (KIP-602).
+    ``metadata_max_age``: the age after which the client refreshes the cluster metadata.
     ``max_frame_size``: the largest response in bytes.
-    ``max_brokers``: how many brokers a cluster may name. A response with more of them is refused, so that nobody makes
-    a client connect to any number of addresses.
-    ``max_in_flight``: how many requests may wait for answers on one connection. A further call waits for its turn.
-    ``tls``: the context of encrypted connections, or None. It verifies certificates and host names unless you change
-    it. ``credentials``: who the client is (SASL), or None. ``proxy``: the URL of a SOCKS proxy, such as
-    ``socks5://user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of
-    ``ClientHooks``.
+    ``max_brokers``: the maximum number of brokers in a cluster. The client rejects larger responses, so that a response
+    cannot make it connect to an unlimited number of addresses.
+    ``max_in_flight``: the maximum number of in-flight requests per connection. Further calls wait.
+    ``tls``: the TLS context, or None. It verifies certificates and host names unless you change it. ``credentials``:
+    the SASL credentials, or None. ``proxy``: the URL of a SOCKS proxy, such as ``socks5:
+
+    user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of ``ClientHooks``.
     """
 
     bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)
@@ -113,10 +113,9 @@ class ClientConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, object], *, timeout: float | None = None) -> ClientConfig:
-        """Return the client's settings in a mapping of properties (see ``property_table``).
+        """Return the client configuration in a mapping of properties (see ``property_table``).
 
-        ``timeout`` (seconds) precedes the one in the properties. Raises ``OptionError`` for an unknown name and for a
-        wrong value.
+        ``timeout`` (seconds) overrides the property. Raises ``OptionError`` for an unknown name or an invalid value.
         """
         from kafka_msgs.client.client_properties import parse_client_properties
         from kafka_msgs.client.property_parsing import resolve_names
@@ -130,7 +129,7 @@ class ClientConfig:
 
 
 class ClientOptions(TypedDict, total=False):
-    """The settings that are keywords of every client. See ``ClientConfig``."""
+    """The keyword arguments that every client accepts. See ``ClientConfig``."""
 
     client_id: str | None
     timeout: float

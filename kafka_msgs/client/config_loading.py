@@ -1,7 +1,7 @@
-"""Keywords, mappings of properties and properties files become configs here, for every client alike.
+"""Loading of configuration from keyword arguments, property mappings and properties files, for all clients.
 
-``property_table`` lists the settings. An unknown keyword and an unknown property in a mapping are refused. An unknown
-property in a file is logged, because several tools may share the file.
+``property_table`` lists the settings. Unknown keyword arguments and unknown properties in a mapping raise
+``OptionError``. Unknown properties in a file are logged, because several tools may share the file.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = [
 ]
 
 Servers: TypeAlias = "str | Sequence[str] | ClientConfig | Mapping[str, object] | Path"
-"""Addresses of brokers, the configuration of a client, or Kafka's properties: a mapping of them, or their file."""
+"""Broker addresses, a client configuration, or Kafka's properties: a mapping or the path of a file."""
 
 _CLIENT_KEYWORDS: Final = frozenset(fields_dict(cast(Any, ClientConfig))) - {"bootstrap_servers"}
 
 
 @frozen
 class Keywords:
-    """The keywords of one kind of client besides those of ``ClientConfig``."""
+    """The keyword arguments of one kind of client, in addition to the fields of ``ClientConfig``."""
 
     role: Role
     config: type[Any] | None
-    """The config class that has the keywords."""
+    """The config class whose fields are the keywords."""
     parse: Callable[[Mapping[str, str]], dict[str, Any]]
-    """The function that parses properties by Kafka's names into keywords."""
+    """The function that parses properties with Kafka's names into keywords."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -50,15 +50,15 @@ class Keywords:
 
 
 CLIENT: Final = Keywords("client", None, lambda _: {})
-"""Clients without settings of their own: ``Client``, ``Admin`` and their asyncio forms."""
+"""Clients without additional keywords: ``Client``, ``Admin`` and their asyncio versions."""
 
 
 def load_config(
     servers: Servers, settings: Mapping[str, Any], keywords: Keywords = CLIENT
 ) -> tuple[ClientConfig, dict[str, Any]]:
-    """Return the configuration of the client, and the other settings. Keywords go before properties.
+    """Return the client configuration, and the remaining settings. Keywords override properties.
 
-    A keyword of both the client and the role applies to both. Raises ``OptionError``.
+    A keyword that the client and the role share applies to both. Raises ``OptionError``.
     """
     check_keywords(settings, keywords, _CLIENT_KEYWORDS | keywords.names)
     apart = keywords.names & _APART
@@ -75,16 +75,16 @@ def load_config(
 
 
 def load_properties(path: Path) -> dict[str, str]:
-    """Return the properties in a file by Kafka's names. Unknown names are logged. Raises ``OptionError``."""
+    """Return the properties in a file with Kafka's names. Unknown names are logged. Raises ``OptionError``."""
     return resolve_names(read_properties(path), source=str(path), strict=False)
 
 
 _APART: Final = frozenset({"max_in_flight"})
-"""Keywords that producers have in a meaning of their own."""
+"""Keywords with a separate meaning for producers."""
 
 
 def check_keywords(settings: Iterable[str], keywords: Keywords, accepted: frozenset[str]) -> None:
-    """Raise ``OptionError`` with the nearest name for a keyword that a client does not have."""
+    """Raise ``OptionError``, with the nearest valid name, for an unknown keyword."""
     for name in settings:
         if name not in accepted:
             reason = f"there is no such setting{nearest_name(name, keywords.role, accepted)}"

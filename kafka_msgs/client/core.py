@@ -1,8 +1,8 @@
-"""The logic of a client: find the right broker, send, and try again where that can help. No socket, clock or thread.
+"""The client core: routing, sending and retries, without sockets, clocks or threads.
 
-``ClientCore`` answers requests. ``routing`` says, as data, which broker answers which request. ``pool`` finds
-brokers and keeps the links to them. The pattern of trials is that of Kafka's own clients: the client looks again for
-the right broker, and sends the same request again, within one deadline.
+``ClientCore`` executes requests. The table in ``routing`` maps each request to its broker. ``pool`` finds brokers and
+keeps the connections to them. Retries follow Kafka's own clients: within one deadline, the client looks up the right
+broker again and sends the same request again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MS: Final = 1000.0
 
 
 class ClientCore:
-    """The logic of one client."""
+    """The core of one client."""
 
     def __init__(self, config: ClientConfig, network: Network, random: Random | None = None) -> None:
         self.config = config
@@ -52,7 +52,7 @@ class ClientCore:
         return self.directory.metrics.snapshot()
 
     def deadline(self, timeout: float | None) -> float:
-        """Return the moment ``timeout`` seconds from now. None stands for the time-out of the configuration."""
+        """Return the deadline ``timeout`` seconds from now. None is the configured timeout."""
         return self.network.now() + (self.config.timeout if timeout is None else timeout)
 
     def call(
@@ -64,13 +64,13 @@ class ClientCore:
         broker_id: int | None = None,
         retry: bool = True,
     ) -> Flow[R]:
-        """Send a request to the broker or brokers that can answer it, and return the answer.
+        """Send a request to the broker or brokers that serve it, and return the response.
 
-        ``broker_id`` is the id of the broker to ask; otherwise the table of routes decides. A request that is for
-        several brokers is split, and the answers are merged. ``version``: None is for the highest version that both
-        sides have and that can carry the request. With ``retry``, an answer that says that another broker is the right
-        one, or that a broker is not ready, is followed by another trial until the deadline; and so is the end of a
-        connection. All other error codes are in the answer, for the caller to look at.
+        ``broker_id`` selects a broker; otherwise the routing table decides. A request for several brokers is split, and
+        the responses are merged. ``version``: None is the highest version that both sides support and that can
+        represent the request. With ``retry``, the client retries until the deadline if the connection ends or if the
+        response reports that another broker is responsible or a broker is not ready. The response contains all other
+        error codes for the caller to check.
 
         Raises ``DeadlineError``, ``ConnectionFailedError``, ``AuthenticationError``, ``UnsupportedVersionError`` and
         the errors of the codec.
@@ -99,11 +99,11 @@ class ClientCore:
         return (yield from asking.to_coordinator(request, route))
 
     def link(self, broker_id: int, *, purpose: str = "general", deadline: float) -> Flow[BrokerConnection]:
-        """Return a connection to a broker that is ready for requests. See ``ConnectionPool.connection``."""
+        """Return a ready connection to a broker. See ``ConnectionPool.connection``."""
         return self.directory.connection(broker_id, purpose=purpose, deadline=deadline)
 
     def coordinator_link(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[BrokerConnection]:
-        """Return a connection to a coordinator, after as many attempts as it takes.
+        """Return a connection to a coordinator, with retries.
 
         Raises ``BrokerError`` if no broker names the coordinator, ``AuthenticationError`` and ``DeadlineError``.
         """
@@ -126,24 +126,24 @@ class ClientCore:
         return self.directory.find_coordinator(key, kind, deadline=deadline)
 
     def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
-        """Look for a coordinator again when it is needed next."""
+        """Forget a coordinator, so that the next use looks it up again."""
         self.directory.forget_coordinator(key, kind)
 
     def refresh(self, topics: Collection[str] | None = None, *, deadline: float) -> Flow[ClusterMetadata]:
-        """Ask for the newest metadata. See ``ConnectionPool.refresh``."""
+        """Refresh the metadata. See ``ConnectionPool.refresh``."""
         return self.directory.refresh(topics, deadline=deadline)
 
     def close(self) -> None:
-        """Close every connection. Requests that wait fail."""
+        """Close every connection. Pending requests fail."""
         self.directory.close()
 
     def call_on(
         self, connection: BrokerConnection, request: Request[R], version: int | None, deadline: float
     ) -> Flow[R]:
-        """Send a request over one connection and wait for its answer.
+        """Send a request over one connection and wait for its response.
 
-        If the broker does not answer within the ``request_timeout`` of the configuration, the connection is closed. A
-        broker that asks the client to slow down (KIP-219) gets the next request later.
+        If the broker does not respond within the configured ``request_timeout``, the connection is closed. If the
+        broker throttles the client (KIP-219), the next request waits.
         """
         now = self.network.now()
         if connection.throttled_until > now:
@@ -162,7 +162,7 @@ class ClientCore:
 
 
 class _Call:
-    """The trials of one call: one deadline, one version, one choice about trying again."""
+    """The attempts of one call, with one deadline, version and retry setting."""
 
     def __init__(self, core: ClientCore, deadline: float, version: int | None, retry: bool) -> None:
         self._core = core
@@ -172,7 +172,7 @@ class _Call:
         self._retry = retry
 
     def to_any_or_all(self, request: Request[R], route: BrokerRoute) -> Flow[R]:
-        """Ask any broker, the controller, or each broker."""
+        """Send a request to any broker, to the controller, or to every broker."""
         if route is routing.ANY_BROKER:
             return (
                 yield from self.to_one_broker(request, lambda: self._directory.any_connection(deadline=self._deadline))
@@ -191,7 +191,7 @@ class _Call:
         return routing.merge_responses([_value(answer) for answer in answers])
 
     def to_coordinator(self, request: Request[R], route: CoordinatorRoute) -> Flow[R]:
-        """Ask the coordinator of the one key that the request names. Without a key, ask any broker."""
+        """Send a request to the coordinator of its single key. Without a key, send it to any broker."""
         key: str | None = getattr(request, route.one) if route.one else None
         if key is None:
             return (yield from self.to_any_or_all(request, routing.ANY_BROKER))
@@ -211,7 +211,7 @@ class _Call:
         retriable: frozenset[int] = frozenset(),
         forget: Callable[[], None] = lambda: None,
     ) -> Flow[R]:
-        """Ask one broker. ``place`` finds it, and ``forget`` makes ``place`` look again."""
+        """Send a request to one broker. ``place`` finds the broker, and ``forget`` makes ``place`` look it up again."""
         backoff = self._trials()
         while True:
             answer: R | None = None
@@ -233,7 +233,7 @@ class _Call:
             yield from backoff.wait()
 
     def split_by_item(self, request: Request[R], items: ItemPaths, route: CoordinatorRoute | LeaderRoute) -> Flow[R]:
-        """Ask the brokers of all items, each about its own, and ask again about those that failed.
+        """Send each broker the items that it serves, and retry the failed items.
 
         A request without items goes to any broker.
         """
@@ -281,7 +281,7 @@ class _Call:
         return self.to_one_broker(request, place, retriable)
 
     def _coordinator_link(self, key: str, kind: CoordinatorKind) -> Flow[BrokerConnection]:
-        """Return the link to a coordinator. If the brokers refuse to name it, any of them may refuse the request."""
+        """Return a connection to a coordinator. If no broker names it, any broker may reject the request."""
         found = yield from self._directory.find_coordinators((key,), kind, deadline=self._deadline)
         return (yield from self._link_to(found[key]))
 
@@ -297,7 +297,7 @@ class _Call:
     def _places(
         self, items: Sequence[Item], route: CoordinatorRoute | LeaderRoute
     ) -> Flow[dict[Item, int | ErrorCode]]:
-        """Return the broker for each item. An item without a broker may go to any: the answer then says why."""
+        """Return the broker for each item. An item without a broker goes to any broker, which returns the reason."""
         if isinstance(route, CoordinatorRoute):
             keys = [str(item) for item in items]
             found = yield from self._directory.find_coordinators(keys, route.kind, deadline=self._deadline)
@@ -312,23 +312,23 @@ class _Call:
             self._directory.invalidate_metadata()
 
     def _failed(self, answer: Response, items: ItemPaths, retriable: frozenset[int]) -> set[Item]:
-        """Return the items of an answer that are worth another trial."""
+        """Return the items of a response that should be retried."""
         if not self._retry:
             return set()
         return {item for item, code in routing.iter_item_errors(answer, items) if code in retriable}
 
     def _repeatable(self, request: Request[Any], error: ConnectionFailedError) -> bool:
-        """Whether a request may be sent again after a connection failed."""
+        """Return whether a request may be retried after a connection failure."""
         if not self._retry or not self._directory.repeatable(error):
             return False
         return error.step != "request" or request.INFO.api_key not in routing.NOT_RETRIABLE_APIS
 
 
 def send_at_best_version(connection: BrokerConnection, request: Request[R], version: int | None) -> Future[R]:
-    """Send a request at a version, or at the highest one that both sides have and that can carry the request.
+    """Send a request in a version, or in the highest one that both sides support and that can represent it.
 
-    A request whose topics have names only is not sent at a version that has topic ids instead. A field that is set and
-    that the newest version lacks leads to an older version. Raises ``UnsupportedVersionError``, ``EncodeError``.
+    A request with topic names only is not sent in a version that uses topic ids instead. If the newest version lacks a
+    field that is set, an older version is used. Raises ``UnsupportedVersionError``, ``EncodeError``.
     """
     if version is not None:
         return connection.send(request, version)
@@ -353,7 +353,7 @@ def _value(result: R | Exception) -> R:
 
 
 def _first(wanted: Collection[int], codes: Iterable[int]) -> int:
-    """Return the first code that is wanted, or 0."""
+    """Return the first wanted code, or 0."""
     return next((code for code in codes if code in wanted), 0)
 
 

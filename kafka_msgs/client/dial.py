@@ -1,7 +1,7 @@
-"""From the address of a broker to a connection: name resolution, all IP addresses, backoff after failures.
+"""Connecting to broker addresses: name resolution, all IP addresses, backoff after failures.
 
 The addresses of a host are tried as in RFC 8305 (happy eyeballs): families alternate, a new attempt starts every 250 ms
-or when one has failed, and the first connection that is made wins. The address that worked last comes first.
+or when one has failed, and the first successful connection wins. The last successful address is tried first.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from kafka_msgs.errors import ConnectionFailedError, DeadlineError
 __all__ = ["Attempt", "Dialer"]
 
 NEXT_ATTEMPT: Final = 0.25
-"""The time in seconds after which the next address is tried, too (RFC 8305, "Connection Attempt Delay")."""
+"""Seconds until the next address is also tried (RFC 8305, "Connection Attempt Delay")."""
 _MIN_ATTEMPT: Final = 1.0
-"""The least time in seconds for one address."""
+"""Minimum number of seconds for one address."""
 
 _FIRST_CONTACT: Final = 0.5
-"""How long in seconds failures are retried before the first connection."""
+"""Seconds to retry failures before the first successful connection."""
 _QUESTIONS: Final = {4: 3, 3: 0, 0: 4}
-"""Versions of ApiVersions, and the version to ask in after a connection ended. Version 5 names the expected broker."""
+"""ApiVersions versions, each with the one to try after the connection ended. Version 5 names the expected broker."""
 
 log: Final = logging.getLogger("kafka_msgs.client.connection")
 
 
 class Attempt(Protocol):
-    """A connection that is being made to one IP address."""
+    """A connection attempt to one IP address."""
 
     opening: Future[None]
-    """Done when the connection is made, or when it has failed."""
+    """Done when the connection is open or has failed."""
 
     def close(self) -> None:
         """End the connection."""
@@ -50,7 +50,7 @@ A = TypeVar("A", bound=Attempt)
 
 @define
 class _Record:
-    """The history of one address of a broker."""
+    """The connection history of one broker address."""
 
     worked: Endpoint | None = None
     failure: ConnectionFailedError | None = None
@@ -62,7 +62,7 @@ class _Record:
 
 
 class Dialer:
-    """Makes connections, and remembers for each address what worked and what failed."""
+    """Makes connections, and records successes and failures of each address."""
 
     def __init__(self, network: Network, config: ClientConfig, random: Random) -> None:
         self._network = network
@@ -75,7 +75,7 @@ class Dialer:
         self._failing_since: float | None = None
 
     def dial(self, address: Address, start: Callable[[Endpoint], A], deadline: float) -> Flow[A]:
-        """Return the first connection to an address. ``start`` begins one to an IP address.
+        """Return the first successful connection to an address. ``start`` begins a connection to one IP address.
 
         Raises ``ConnectionFailedError`` and ``DeadlineError``.
         """
@@ -92,7 +92,7 @@ class Dialer:
         return made
 
     def succeeded(self, address: Address) -> None:
-        """Record that a connection to an address is ready for requests."""
+        """Record that a connection to an address became ready."""
         record = self._record(address)
         if record.failure is not None:
             log.info("%s: connected again", address)
@@ -100,7 +100,7 @@ class Dialer:
         self._reached = True
 
     def failed(self, address: Address, error: ConnectionFailedError) -> None:
-        """Record a failure. The first one of a state is a warning; repetitions are not."""
+        """Record a failure. A new failure is logged as a warning; repetitions are not."""
         record = self._record(address)
         log.log(logging.WARNING if record.failure is None else logging.DEBUG, "cannot reach the broker at %s", error)
         now = self._network.now()
@@ -112,19 +112,19 @@ class Dialer:
         record.not_before = now + pause * self._random.uniform(0.8, 1.2)
 
     def last_failure(self, address: Address | None) -> ConnectionFailedError | None:
-        """Return the last failure of an address, or None if the last connection was made."""
+        """Return the last failure of an address, or None if the last connection succeeded."""
         record = None if address is None else self._records.get(address)
         return None if record is None else record.failure
 
     def ready_at(self, address: Address) -> float:
-        """Return the time before which an address is not dialed again."""
+        """Return the earliest time to dial an address again."""
         record = self._records.get(address)
         return 0.0 if record is None else record.not_before
 
     def is_final(self, error: ConnectionFailedError) -> bool:
-        """Return whether an operation should raise a failure instead of trying again.
+        """Return whether an operation should raise a failure instead of retrying.
 
-        Until the client has reached a broker once, failures that may pass end an operation after half a second: the
+        Before the first successful connection, transient failures end an operation after 0.5 seconds, because the
         configuration is probably wrong.
         """
         if not error.retriable:
@@ -137,15 +137,15 @@ class Dialer:
         return self._record(address).versions_question
 
     def step_down(self, address: Address) -> None:
-        """Record a connection that ended on ApiVersions: some servers close it on versions that they do not know.
+        """Record a connection that ended on ApiVersions: some servers close it for versions that they do not support.
 
-        The next question is older, and after the oldest one it is the newest again.
+        The next request uses an older version; after the oldest version, the newest one is used again.
         """
         record = self._record(address)
         record.versions_question = _QUESTIONS[record.versions_question]
 
     def warn_of_credentials(self, address: Address) -> None:
-        """Warn once of credentials that travel without encryption to another machine."""
+        """Warn once about credentials that are sent unencrypted to another machine."""
         if self._config.tls is None and not self._warned and not is_loopback(address.host):
             self._warned = True
             log.warning("%s: credentials without TLS to another machine (set security.protocol=SASL_SSL)", address)
@@ -156,7 +156,7 @@ class Dialer:
         return self._records.setdefault(address, _Record())
 
     def _resolve(self, address: Address, record: _Record, deadline: float) -> Flow[Sequence[Endpoint]]:
-        """Resolve a host name. Callers share one look-up, so that slow DNS holds one thread per name."""
+        """Resolve a host name. Callers share one lookup, so slow DNS blocks one thread per name."""
         if self._config.proxy is not None:
             return [(yield from self._through_proxy(self._config.proxy, address, deadline))]
         if record.resolving is None:
@@ -180,7 +180,7 @@ class Dialer:
         return endpoints
 
     def _through_proxy(self, url: str, address: Address, deadline: float) -> Flow[Endpoint]:
-        """Connect through a proxy, which resolves the name. A socket that comes too late is closed."""
+        """Connect through a proxy, which resolves the name. A socket that arrives too late is closed."""
         from kafka_msgs.client.proxy import connect_through
 
         connecting = self._network.offload(connect_through, url, address, self._config.connect_timeout)
@@ -196,12 +196,12 @@ class Dialer:
         return endpoint
 
     def _is_of_user(self, address: Address) -> bool:
-        """Return whether an unknown name is probably a mistake of the user: it has not worked yet."""
+        """Return whether an unknown name is probably a user error: the address never worked before."""
         return address in self._config.bootstrap_servers and not self._reached
 
 
 class _Race(Generic[A]):
-    """Attempts at the addresses of one host."""
+    """Connection attempts to the addresses of one host."""
 
     def __init__(
         self, network: Network, start: Callable[[Endpoint], A], endpoints: Sequence[Endpoint], seconds: float
@@ -215,7 +215,7 @@ class _Race(Generic[A]):
         self.winner: Endpoint | None = None
 
     def run(self, deadline: float) -> Flow[A]:
-        """Return the first connection that is made. Raises the last failure if none is, and ``DeadlineError``."""
+        """Return the first successful connection. Raises the last failure if there is none, and ``DeadlineError``."""
         made: A | None = None
         next_start = now = self._network.now()
         try:
@@ -248,7 +248,7 @@ class _Race(Generic[A]):
         return Wait([attempt.opening for attempt, _, _ in self._running], min(times))
 
     def _settle(self, now: float) -> A | None:
-        """Return the attempt that has succeeded. Drop those that failed or whose time is over."""
+        """Return a successful attempt, or None. Drop failed and expired attempts."""
         alone = len(self._running) == 1 and not self._waiting
         for item in tuple(self._running):
             attempt, endpoint, limit = item

@@ -1,4 +1,4 @@
-"""Host names to addresses. The functions block; ``Network.resolve`` runs them in a helper thread."""
+"""Name resolution. The functions block; ``Network.resolve`` runs them in a helper thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["alternate_families", "is_unknown_host", "resolve_canonical_names", "
 
 
 def resolve_host(address: Address) -> tuple[Endpoint, ...]:
-    """Return the addresses of a host, alternating between the families (RFC 8305). Raises ``OSError``."""
+    """Return the addresses of a host, with alternating address families (RFC 8305). Raises ``OSError``."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except UnicodeError:
@@ -22,7 +22,7 @@ def resolve_host(address: Address) -> tuple[Endpoint, ...]:
 
 
 def alternate_families(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    """Return endpoints in the order of the resolver, but with families that alternate, so none is tried last."""
+    """Return endpoints in resolver order, but with alternating address families, so no family is tried last."""
     families: dict[int, list[Endpoint]] = {}
     for each in endpoints:
         families.setdefault(each.family, []).append(each)
@@ -33,7 +33,7 @@ def alternate_families(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
 def resolve_canonical_names(address: Address) -> tuple[Address, ...]:
     """Return the canonical name of each address of a host, as ``resolve_canonical_bootstrap_servers_only`` does.
 
-    Raises ``OSError``. An address without a name stands for itself.
+    An address without a name represents itself. Raises ``OSError``.
     """
     endpoints = resolve_host(address)
     names = (socket.getnameinfo(each.sockaddr, socket.NI_NUMERICSERV)[0] for each in endpoints)
@@ -41,6 +41,6 @@ def resolve_canonical_names(address: Address) -> tuple[Address, ...]:
 
 
 def is_unknown_host(error: OSError) -> bool:
-    """Return whether the name does not exist. Other failures, such as EAI_AGAIN, may pass."""
+    """Return whether the name does not exist. Other failures, such as EAI_AGAIN, may be transient."""
     unknown = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
     return isinstance(error, socket.gaierror) and error.errno in unknown

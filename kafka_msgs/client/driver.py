@@ -1,7 +1,7 @@
-"""What all drivers share: pieces of logic that run side by side, and the functions of the user that logic calls.
+"""The base class of drivers: runs concurrent flows, and the user callbacks that flows call.
 
-``blocking``, ``io_thread`` and ``aio`` have the drivers of the library. A driver of another kind has its own clock, its
-own connections, and its own way to wait.
+``blocking``, ``io_thread`` and ``aio`` contain the drivers of the library. A custom driver provides a clock,
+connections, and a way to wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Driver(ABC):
-    """A schedule of logic, and what runs by itself in it. An exception of the class ``failure`` ends one piece only."""
+    """A scheduler and its background tasks. An exception of the class ``failure`` ends only its own flow."""
 
     def __init__(self, failure: type[Exception] = Exception) -> None:
         self._failure = failure
@@ -35,14 +35,14 @@ class Driver(ABC):
 
     @abstractmethod
     def now(self) -> float:
-        """Return the time in seconds of the driver's clock; for logic that runs, that of the turn."""
+        """Return the time of the driver's clock in seconds; inside a flow, the time of the current turn."""
 
     def uptime(self) -> float:
-        """Return the time in seconds of a clock that goes on while the machine is suspended."""
+        """Return the time in seconds of a clock that continues while the machine is suspended."""
         return self.monotonic()
 
     def spawn(self, flow: Flow[T]) -> Task[T]:
-        """Run a piece of logic by itself: up to its first wait now, and on whenever the driver lets logic go on."""
+        """Run a flow as a task: to its first wait now, and further whenever the driver advances its flows."""
         task = self._start(flow)
         if not task.done:
             self._background.add(task)
@@ -50,7 +50,7 @@ class Driver(ABC):
         return task
 
     def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user now, and return its result."""
+        """Call a user callback now, and return its result."""
         try:
             value = function(*arguments)
         except Exception as error:
@@ -58,7 +58,7 @@ class Driver(ABC):
         return self._result(value)
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function that blocks. Drivers with a way to resume from another thread run it in a helper thread."""
+        """Call a blocking function. Drivers that other threads can wake run it in a helper thread."""
         try:
             return Future.resolved(function(*arguments))
         except Exception as error:
@@ -69,44 +69,44 @@ class Driver(ABC):
         return self.offload(resolve_host, address)
 
     def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user in the thread that polls, and return its result."""
+        """Call a user callback in the polling thread, and return its result."""
         return self.run_callback(function, *arguments)
 
     def post(self, function: Callable[[], object]) -> None:
-        """Call a function in the thread of the logic, soon. Here it is the thread of the caller."""
+        """Call a function soon in the thread of the flows. Here that is the caller's thread."""
         function()
 
     @property
     def task_count(self) -> int:
-        """How many pieces of logic run by themselves."""
+        """The number of background tasks."""
         return len(self._background)
 
     def _start(self, flow: Flow[T]) -> Task[T]:
         return self._schedule.spawn(flow)
 
     def _renew_schedule(self) -> None:
-        """Begin with another schedule: an exception may have interrupted this one. All of its pieces have ended."""
+        """Replace the scheduler after an exception may have interrupted it. All of its flows have ended."""
         self._schedule = Scheduler(self._on_ready, self._failure)
 
     def _stop_background(self, error: Exception | None = None) -> None:
-        """End every piece of logic that runs by itself."""
+        """Cancel all background tasks."""
         for task in tuple(self._background):
             task.cancel(error)
 
     def _result(self, value: Any) -> Future[Any]:
-        """Return the result of a function of the user."""
+        """Return the result of a user callback."""
         return Future.resolved(value)
 
     @abstractmethod
     def _on_ready(self) -> None:
-        """A piece of logic can go on."""
+        """Handle a flow that became ready."""
 
 
 class BlockingDriver(Driver):
-    """A driver that waits for all of its connections at once. Logic goes on while ``run`` runs, in turns.
+    """A driver that waits for all of its connections at once. ``run`` advances the flows in turns.
 
-    The rule of time: no deadline is reached before the driver has looked for input after it, and found no more. So
-    nothing is late whose answer has arrived, even if the process was stopped for a while.
+    A deadline counts as reached only after the driver has looked for input past it and found none. So a response that
+    has arrived is never late, even if the process was stopped for a while.
     """
 
     def __init__(self, failure: type[Exception] = Exception) -> None:
@@ -115,11 +115,11 @@ class BlockingDriver(Driver):
         self._foreground: list[Task[Any]] = []
 
     def now(self) -> float:
-        """Return the time in seconds of the driver's clock; for logic that runs, that of the turn."""
+        """Return the time of the driver's clock in seconds; inside a flow, the time of the current turn."""
         return self.monotonic() if self._turn_time is None else self._turn_time
 
     def run(self, flow: Flow[T]) -> T:
-        """Run a piece of logic to its end and return its value. Raises what it raises."""
+        """Run a flow to its end and return its value. Raises the exceptions of the flow."""
         outer, self._turn_time = self._turn_time, self.monotonic()
         task = None
         try:
@@ -137,12 +137,12 @@ class BlockingDriver(Driver):
         return task.result()
 
     def _advance(self) -> None:
-        """Let logic go on, and send what it wrote."""
+        """Advance the flows, and send the data that they wrote."""
         self._schedule.advance(self.now())
         self._send()
 
     def _look(self) -> None:
-        """Wait for input or the next deadline. What is there by then is read before the deadline counts as reached."""
+        """Wait for input or the next deadline. Available input is read before the deadline counts as reached."""
         deadline = self._schedule.next_deadline
         self._wait(deadline)
         after = self.monotonic()
@@ -152,11 +152,11 @@ class BlockingDriver(Driver):
 
     @abstractmethod
     def _send(self) -> None:
-        """Send what logic wrote, as far as that is possible without waiting. Nobody may wait after this."""
+        """Send the data that flows wrote, without blocking. The driver may return without another wait."""
 
     @abstractmethod
     def _wait(self, moment: float | None) -> None:
-        """Wait for what happens on connections, at the longest until this moment."""
+        """Wait for connection events, at the longest until this time."""
 
     def _on_ready(self) -> None:
-        """Nothing to do: every wait is followed by ``advance``."""
+        """Do nothing: ``advance`` follows every wait."""

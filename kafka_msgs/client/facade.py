@@ -1,8 +1,8 @@
-"""What the public classes share: the client that they work over, how their logic runs, and how they end.
+"""Base classes of the public classes: they hold the client, run flows, and close.
 
-The classes for asyncio are written by hand (``async_client``, ``async_consumer``, ...), and those for programs that
-block are generated from them by ``tools/blocking_facades.py``. Where the two differ in more than ``await``, the
-difference is in the two base classes here, which have the same methods.
+The asyncio classes are written by hand (``async_client``, ``async_consumer``, ...); ``docs/tools/facades.py`` generates
+the blocking classes from them. Differences beyond ``await`` are in the two base classes here, which have the same
+methods.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger("kafka_msgs.client")
 EXIT_TIMEOUT: Final = 5.0
-"""How long, in seconds, a ``with`` block that ends with an exception waits for what is left to do."""
+"""Seconds that a ``with`` block waits for pending work after an exception."""
 
 
 class _Facade(Generic[C]):
-    """A public class that works over a client, which may be its own."""
+    """A public class that uses a client, either a private or a shared one."""
 
     client: C
     _client_class: ClassVar[type[Any]]
@@ -39,9 +39,9 @@ class _Facade(Generic[C]):
     _ended = False
 
     def _take_client(self, servers: Any, options: Mapping[str, Any], keywords: Keywords = CLIENT, **own: Any) -> Any:
-        """Take over the client that is given, or create one; return the config of the facade.
+        """Use the given client, or create one; return the config of the facade.
 
-        Raises ``OptionError`` for an unknown keyword, and for a keyword of the client beside a given client.
+        Raises ``OptionError`` for an unknown keyword, and for a client keyword in combination with a given client.
         """
         if isinstance(servers, self._client_class):
             check_keywords(options, keywords, keywords.names)
@@ -55,7 +55,7 @@ class _Facade(Generic[C]):
         return own_config
 
     def _closing(self) -> Flow[None] | None:
-        """Return the logic that ends what a program forgot to close."""
+        """Return the flow that closes an unclosed facade."""
         return None
 
     def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
@@ -69,7 +69,7 @@ class _Facade(Generic[C]):
 
 
 class AsyncFacade(_Facade[AsyncClient]):
-    """The base of the classes for asyncio."""
+    """The base of the asyncio classes."""
 
     _client_class = AsyncClient
     _exclusive: ClassVar[AbstractContextManager[None]] = nullcontext()
@@ -78,15 +78,15 @@ class AsyncFacade(_Facade[AsyncClient]):
         return await self.client.run(flow)
 
     def _do(self, function: Callable[[], T]) -> T:
-        """Call a function where logic runs."""
+        """Call a function in the thread of the flows."""
         return function()
 
     async def _give_way(self) -> None:
-        """Let the logic of the network go on once."""
+        """Advance the flows of the network once."""
         await self.client.run(sleep_until(self.client.network.now()))
 
     async def _run_last(self, flow: Flow[None]) -> None:
-        """Run the logic that ends the facade, then close its own client."""
+        """Run the flow that closes the facade, then close its private client."""
         self._ended = True
         try:
             await self.client.run(flow)
@@ -95,7 +95,7 @@ class AsyncFacade(_Facade[AsyncClient]):
                 await self.client.close()
 
     async def _run_last_quietly(self, flow: Flow[None]) -> None:
-        """Do the same after an exception, which must not be replaced."""
+        """Do the same after an exception, without replacing it."""
         try:
             await self._run_last(flow)
         except KafkaMsgsError as error:
@@ -103,7 +103,7 @@ class AsyncFacade(_Facade[AsyncClient]):
 
 
 class BlockingFacade(_Facade[Client]):
-    """The base of the classes for programs that block."""
+    """The base of the blocking classes."""
 
     _client_class = Client
     _exclusive: AbstractContextManager[None]
@@ -115,15 +115,15 @@ class BlockingFacade(_Facade[Client]):
         return self.client.run(flow)
 
     def _do(self, function: Callable[[], T]) -> T:
-        """Call a function where logic runs."""
+        """Call a function in the thread of the flows."""
         return self.client.run(_calling(function))
 
     def _give_way(self) -> None:
-        """Let the logic of the network go on once, where no thread does that."""
+        """Advance the flows of the network once, if no thread does so."""
         self.client.network.turn()
 
     def _run_last(self, flow: Flow[None]) -> None:
-        """Run the logic that ends the facade, then close its own client. In a child process it does nothing."""
+        """Run the flow that closes the facade, then close its private client. Does nothing in a child process."""
         self._ended = True
         if self.client.network.is_forked:
             flow.close()
@@ -135,7 +135,7 @@ class BlockingFacade(_Facade[Client]):
                 self.client.close()
 
     def _run_last_quietly(self, flow: Flow[None]) -> None:
-        """Do the same after an exception, which must not be replaced."""
+        """Do the same after an exception, without replacing it."""
         try:
             self._run_last(flow)
         except KafkaMsgsError as error:
@@ -143,7 +143,7 @@ class BlockingFacade(_Facade[Client]):
 
 
 class _OneThread(AbstractContextManager[None]):
-    """Refuses a second thread while one is inside. An exception that interrupts it never locks its own thread out."""
+    """Rejects a second thread while one is inside. An exception that interrupts it never locks out its own thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,10 +1,9 @@
-"""Logic that waits, without input and output: values that are not there yet, and generators that wait for them.
+"""Flows and futures: generators that wait for values, without input and output.
 
-A piece of logic is a generator (``Flow``). It yields a ``Wait`` where it cannot go on: it goes on when one of the
-pending values is there, or when the time is reached. It then looks itself at what is there. So one body of logic serves
-programs that block and programs on asyncio. A driver (``BlockingNetwork.run``, ``AsyncNetwork.run``) does the waiting,
-and sends the time into the generator when it goes on; ``scheduler`` says which generators can go on. This module has no
-socket, no clock and no thread.
+A flow is a generator (``Flow``). It yields a ``Wait`` to pause until one of the futures is done or the deadline is
+reached, and then checks the futures itself. So blocking and asyncio programs share one implementation. A driver
+(``BlockingNetwork.run``, ``AsyncNetwork.run``) does the waiting, and sends the time into the generator when it resumes;
+``scheduler`` determines which generators are ready. This module uses no socket, clock or thread.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A value that is not there yet. It becomes a value once, or an error once; what comes later is ignored."""
+    """A value that will be available later. It resolves once, to a value or an error; later results are ignored."""
 
     __slots__ = ("_error", "_make", "_value", "done", "wakers")
 
@@ -32,42 +31,41 @@ class Future(Generic[T]):
 
     @classmethod
     def resolved(cls, value: T) -> Future[T]:
-        """Return a pending value that is there already."""
+        """Return a future that is already resolved."""
         pending = cls()
         pending.resolve(value)
         return pending
 
     @classmethod
     def failed(cls, error: Exception) -> Future[T]:
-        """Return a pending value that has failed already."""
+        """Return a future that has already failed."""
         pending = cls()
         pending.fail(error)
         return pending
 
     def resolve(self, value: T) -> None:
-        """Give the value, and wake up those that wait for it."""
+        """Set the value, and wake the waiters."""
         if not self.done:
             self._value = value
             self._finish()
 
     def fail(self, error: Exception) -> None:
-        """Give the error that replaces the value, and wake up those that wait for it."""
+        """Set the error, and wake the waiters."""
         if not self.done:
             self._error = error
             self._finish()
 
     def resolve_lazily(self, make: Callable[[], T]) -> None:
-        """Give what makes the value, and wake up those that wait for it.
+        """Set a function that creates the value, and wake the waiters.
 
-        The value is made when somebody takes it. So values that wait to be taken are small, and those that nobody takes
-        are not made at all.
+        The first use creates the value, so unused values need little memory.
         """
         if not self.done:
             self._make = make
             self._finish()
 
     def result(self) -> T:
-        """Return the value, or raise the error. Only a pending value that is ``done`` has one of them."""
+        """Return the value, or raise the error. The future must be ``done``."""
         if self._make is not None:
             make, self._make = self._make, None
             try:
@@ -79,20 +77,20 @@ class Future(Generic[T]):
         return self._value
 
     def add_done_callback(self, wake: Callable[[], object]) -> None:
-        """Call a function when the value is there. It must not be there yet."""
+        """Call a function when the future is done. It must not be done yet."""
         if self.wakers is None:
             self.wakers = [wake]
         else:
             self.wakers.append(wake)
 
     def remove_done_callback(self, wake: Callable[[], object]) -> None:
-        """Do not call a function that was given to ``add_done_callback``."""
+        """Remove a callback that ``add_done_callback`` added."""
         if self.wakers is not None:
             self.wakers.remove(wake)
 
     @property
     def error(self) -> Exception | None:
-        """The error, or None if there is none yet: a value that is made when it is taken may still become one."""
+        """The error, or None if there is none yet: creating a lazy value may still fail."""
         return self._error
 
     def _finish(self) -> None:
@@ -103,7 +101,7 @@ class Future(Generic[T]):
 
 
 class Wait(NamedTuple):
-    """What logic yields: go on when any of ``pending`` is done, or when ``deadline`` is reached.
+    """A wait that a flow yields: it ends when any of ``pending`` is done, or when ``deadline`` is reached.
 
     ``deadline`` is in seconds of the network's clock. None means no limit.
     """
@@ -113,18 +111,16 @@ class Wait(NamedTuple):
 
 
 Flow: TypeAlias = Generator[Wait, float, T]
-"""A piece of logic that ends with a value of this type. What is sent into it is the time: seconds of the network's
-clock.
-"""
+"""A generator that returns a value of this type. The driver sends it the time in seconds of the network's clock."""
 
 
 def any_done(pending: Sequence[Future[Any]]) -> bool:
-    """Whether one of the pending values is there."""
+    """Return whether any of the futures is done."""
     return any([each.done for each in pending])
 
 
 def wait_for(pending: Future[T], deadline: float | None, waiting_for: str = "an answer") -> Flow[T]:
-    """Wait for one value and return it. Raises its error, or ``DeadlineError`` if the deadline comes first."""
+    """Wait for one future and return its value. Raises its error, or ``DeadlineError`` after the deadline."""
     if not pending.done:
         yield Wait((pending,), deadline)
         if not pending.done:

@@ -1,4 +1,4 @@
-"""The identity of a member of a consumer group. A consumer has it, and a producer sends it with offsets (KIP-447)."""
+"""The identity of a consumer group member. Consumers provide it, and producers send it with offsets (KIP-447)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["ConsumerGroupMetadata"]
 
 @frozen
 class ConsumerGroupMetadata:
-    """The consumer whose offsets are committed. Without a member id the group is not asked whether it is a member."""
+    """The consumer whose offsets are committed. Without a member id, the coordinator does not check the membership."""
 
     group_id: str
     generation: int = -1
-    """The generation, or the member epoch of the protocol of KIP-848."""
+    """The generation, or the member epoch in the KIP-848 protocol."""
     member_id: str = ""
     instance_id: str | None = None

@@ -1,6 +1,6 @@
-"""Daemon threads for work that blocks: DNS, token endpoints and password hashing never hold up heartbeats.
+"""Daemon threads for blocking work, so that DNS, token endpoints and password hashing never delay heartbeats.
 
-Threads of ``concurrent.futures`` would hold up the exit of the process.
+Threads of ``concurrent.futures`` would delay the exit of the process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["call_in_thread"]
 def call_in_thread(
     function: Callable[..., Any], arguments: tuple[Any, ...], post: Callable[[Callable[[], object]], object]
 ) -> Future[Any]:
-    """Call a function in a thread of its own, and return its result. ``post`` runs a function where logic runs."""
+    """Call a function in a new thread, and return its result. ``post`` runs a function in the thread of the flows."""
     pending: Future[Any] = Future()
 
     def work() -> None:
@@ -31,7 +31,7 @@ def call_in_thread(
         try:
             post(finish)
         except Exception:
-            return  # the client was closed meanwhile: nothing waits for the result
+            return  # the client was closed meanwhile, so the result is not needed
 
     threading.Thread(target=work, name="kafka-msgs-helper", daemon=True).start()
     return pending

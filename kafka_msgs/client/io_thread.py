@@ -1,9 +1,9 @@
-"""One thread that does all input and output of a client, and the calls that other threads make into it.
+"""The I/O thread of a client, and the calls that other threads make into it.
 
-The logic of a client, its connections and its timers belong to the I/O thread. Other threads hand it work (``run``,
-``post``) and wait on a lock. So exceptions of signal handlers are raised in the thread of the user only, and no logic
-is ever interrupted. The thread starts with the first call, and is a daemon that ``close`` and the exit of the process
-join. A child process cannot use what it inherits (``ForkedError``).
+The flows, connections and timers of a client belong to the I/O thread. Other threads pass work to it (``run``,
+``post``) and wait on a lock. So signal handlers raise exceptions in the user's thread only, and never interrupt a flow.
+The thread starts with the first call. It is a daemon that ``close`` and the exit of the process join. A child process
+cannot use an inherited network (``ForkedError``).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 _LOG: Final = logging.getLogger("kafka_msgs.client.io")
 _EXIT_TIMEOUT: Final = 5.0
-"""How long, in seconds, the exit of the process waits for records to be delivered and groups to be left."""
+"""Seconds that the exit of the process waits for producers to deliver records and consumers to leave groups."""
 _started: Final[set[IOThread]] = set()
-"""The threads that run. The exit of the process ends them."""
+"""The running threads. The exit of the process ends them."""
 
 
 class _Call(Generic[T]):
-    """A piece of logic that another thread waits for, and functions of the user that this thread runs meanwhile."""
+    """A flow that another thread waits for, and the user callbacks that this thread runs meanwhile."""
 
     __slots__ = ("done", "error", "flow", "functions", "futures", "lock", "task")
 
@@ -49,21 +49,21 @@ class _Call(Generic[T]):
         self.lock.acquire()
         self.functions: deque[tuple[Callable[..., Any], tuple[Any, ...], Future[Any]]] = deque()
         self.futures: list[Future[Any]] = []
-        """The results of all functions that were given to the waiting thread."""
+        """The futures of all callbacks that the waiting thread runs."""
 
     def wake(self) -> None:
-        """Let the waiting thread look at what has changed."""
+        """Wake the waiting thread to check for changes."""
         if self.lock.locked():
             self.lock.release()
 
     def finish(self, error: Exception | None = None) -> None:
-        """Let the waiting thread return: with the value of the task, or with an error."""
+        """End the wait of the other thread, with the value of the task or with an error."""
         if not self.done:
             self.done, self.error = True, error
             self.wake()
 
     def result(self) -> T:
-        """Return the value. Raises the error of the task, or the one that ended the call."""
+        """Return the value. Raises the error of the task, or the error that ended the call."""
         if self.error is not None:
             raise self.error
         assert self.task is not None
@@ -71,7 +71,7 @@ class _Call(Generic[T]):
 
 
 class IOThread(BlockingNetwork):
-    """The loop in a thread of its own. Any thread may call ``run``, ``post`` and ``close``."""
+    """The loop in a dedicated thread. Any thread may call ``run``, ``post`` and ``close``."""
 
     def __init__(self) -> None:
         super().__init__(Exception)
@@ -82,24 +82,24 @@ class IOThread(BlockingNetwork):
         self._awake = True
         self._stopping = False
         self._end: Exception | None = None
-        """Why no call is taken any more."""
+        """The error for new calls after the end."""
         self._calls: list[_Call[Any]] = []
         self._serving: list[_Call[Any]] = []
         self._wake_up_pair: tuple[socket.socket, ...] = ()
-        """The socket that the thread reads, and the one that wakes it up."""
+        """The socket that the thread polls, and the socket that wakes it."""
 
     # Called by any thread
 
     def now(self) -> float:
-        """Return the time in seconds; for logic, that of the turn."""
+        """Return the time in seconds; inside a flow, the time of the current turn."""
         time = self._turn_time
         return time if time is not None and threading.get_ident() == self._ident else self.monotonic()
 
     def run(self, flow: Flow[T]) -> T:
-        """Let the I/O thread run a piece of logic, and wait for its value. Raises what it raises.
+        """Run a flow in the I/O thread, and wait for its value. Raises the exceptions of the flow.
 
-        Functions of the user that logic calls with ``perform_in_poll`` run in this thread meanwhile. An exception that
-        interrupts the wait cancels the piece.
+        User callbacks that the flow passes to ``perform_in_poll`` run in the calling thread meanwhile. An exception
+        that interrupts the wait cancels the flow.
         """
         self._check_caller(flow)
         call = _Call(flow)
@@ -115,7 +115,7 @@ class IOThread(BlockingNetwork):
         return call.result()
 
     def post(self, function: Callable[[], object], call: _Call[Any] | None = None) -> None:
-        """Let the I/O thread call a function soon. A function that is posted after the end is not called."""
+        """Call a function soon in the I/O thread. Functions posted after the end are not called."""
         self._check_usable()
         self._inbox.append((function, call))
         if self._thread is None:
@@ -125,7 +125,7 @@ class IOThread(BlockingNetwork):
         self._wake_up()
 
     def close(self) -> None:
-        """Close every connection, and end the thread. Calls that wait raise ``ClientClosedError``."""
+        """Close every connection, and end the thread. Pending calls raise ``ClientClosedError``."""
         if self._forked:
             return
         with self._starting:
@@ -145,11 +145,11 @@ class IOThread(BlockingNetwork):
 
     @property
     def is_started(self) -> bool:
-        """Whether the thread runs."""
+        """Whether the thread is running."""
         return self._thread is not None and self._end is None and not (self._closed or self._forked)
 
     def dispose(self, flow: Flow[None] | None, *, ends: bool) -> None:
-        """End what a program forgot to close, without waiting for it."""
+        """End an unclosed facade without waiting."""
         self._post_quietly(lambda: self.spawn(self._disposing(flow, ends)))
 
     def _disposing(self, flow: Flow[None] | None, ends: bool) -> Flow[None]:
@@ -162,7 +162,7 @@ class IOThread(BlockingNetwork):
             self._stopping = self._stopping or ends
 
     def turn(self) -> None:
-        """Nothing to do: the thread does it."""
+        """Do nothing: the thread advances the flows."""
 
     def _check_caller(self, flow: Flow[Any]) -> None:
         try:
@@ -179,7 +179,7 @@ class IOThread(BlockingNetwork):
         super()._check_usable()
 
     def _start_thread(self) -> None:
-        """Start a thread. If an exception interrupts this, a second one may be started: only one of them stays."""
+        """Start a thread. If an exception interrupts this, a second thread may start, but only one of them stays."""
         with self._starting:
             if self._thread is None and not self._closed:
                 threading.Thread(target=self._main, name="kafka-msgs-io", daemon=True).start()
@@ -190,14 +190,14 @@ class IOThread(BlockingNetwork):
         try:
             self._awake = True
             self._wake_up_pair[1].send(b"x")
-        except OSError:  # full: it wakes up anyway; closed: it has ended
+        except OSError:  # full: the thread wakes anyway; closed: it has ended
             return
-        except BaseException:  # of a signal handler: the byte may not have left
+        except BaseException:  # from a signal handler: the byte may be unsent
             self._awake = False
             raise
 
     def _serve(self, call: _Call[Any]) -> None:
-        """Run a function of the user in the thread of the user."""
+        """Run the next user callback of a call in the user's thread."""
         function, arguments, future = call.functions[0]
         try:
             value = function(*arguments)
@@ -212,7 +212,7 @@ class IOThread(BlockingNetwork):
     # Called by the I/O thread
 
     def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user in the thread that waits in ``run``, and return its result."""
+        """Call a user callback in the thread that waits in ``run``, and return its result."""
         future: Future[Any] = Future()
         if not self._calls:
             future.fail(ClientClosedError())
@@ -224,11 +224,11 @@ class IOThread(BlockingNetwork):
         return future
 
     def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user in a helper thread, because it may block, and return its result."""
+        """Call a user callback in a helper thread, because it may block, and return its result."""
         return self.offload(function, *arguments)
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function that blocks in a helper thread, and return its result."""
+        """Call a blocking function in a helper thread, and return its result."""
         return call_in_thread(function, arguments, self._post_quietly)
 
     def _post_quietly(self, function: Callable[[], object]) -> None:
@@ -248,7 +248,7 @@ class IOThread(BlockingNetwork):
         call.finish()
 
     def _abandon(self, call: _Call[Any]) -> None:
-        """The thread that waited was interrupted."""
+        """Cancel a call after its waiting thread was interrupted."""
         if call.task is not None:
             call.task.cancel()
         for future in call.futures:
@@ -297,7 +297,7 @@ class IOThread(BlockingNetwork):
             self._look()
 
     def _advance(self) -> None:
-        """Do what was posted, let logic go on, and write."""
+        """Run posted functions, advance the flows, and write."""
         while self._inbox:
             self._inbox.popleft()[0]()
         super()._advance()
@@ -315,7 +315,7 @@ class IOThread(BlockingNetwork):
         super()._handle(events)
 
     def _finish(self, error: Exception) -> None:
-        """End everything. Whoever waits gets the error."""
+        """Close the network. All waiting threads receive the error."""
         self._end = error
         self._end_all(error)
         for call in tuple(self._calls):
@@ -328,17 +328,17 @@ class IOThread(BlockingNetwork):
         self._close_wake_up_pair()
 
     def _reject(self, error: Exception) -> None:
-        """End the calls that were posted too late."""
+        """End calls that were posted after the end."""
         while self._inbox:
             call = self._inbox.popleft()[1]
             if call is not None:
                 call.flow.close()
                 call.finish(error)
 
-    # The ends of processes
+    # Fork and exit of the process
 
     def leave_to_parent(self) -> None:
-        """In a child process: close the descriptors that were inherited, without a word to the brokers."""
+        """Close the inherited descriptors in a child process, without sending anything to the brokers."""
         _started.discard(self)
         self._ident = 0
         self._inbox.clear()
@@ -346,7 +346,7 @@ class IOThread(BlockingNetwork):
         super().leave_to_parent()
 
     def exit(self) -> None:
-        """At the exit of the process: deliver what can be delivered soon, then end the thread."""
+        """Deliver pending records within a few seconds, then end the thread. For the exit of the process."""
         try:
             self.run(self._close_users(self.monotonic() + _EXIT_TIMEOUT))
         except (KafkaMsgsError, RuntimeError) as error:

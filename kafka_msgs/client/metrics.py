@@ -1,6 +1,6 @@
-"""Metrics of a client with Kafka's names, as ``client.metrics()`` returns them.
+"""Client metrics with Kafka's names, returned by ``client.metrics()``.
 
-Totals count from the start. Rates, averages and maxima are over the last 30 to 60 seconds, as in Kafka's
+Totals count from the start. Rates, averages and maxima cover the last 30 to 60 seconds, like Kafka's
 ``metrics.sample.window.ms`` with two samples.
 """
 
@@ -15,7 +15,7 @@ WINDOW: Final = 30.0
 
 
 class _Window:
-    """Count, sum and maximum of values in the present window and in the one before."""
+    """Count, sum and maximum of values in the current window and the previous one."""
 
     __slots__ = ("_before", "_began", "_now")
 
@@ -46,7 +46,7 @@ class _Window:
 
 
 class ClientMetrics:
-    """Hooks that count. The logic of one client calls them; ``snapshot`` may be called from any thread."""
+    """Hooks that count events. The flows of one client call them; any thread may call ``snapshot``."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -87,7 +87,7 @@ class ClientMetrics:
         self._windows["throttle"].add(seconds * 1000, self._clock())
 
     def snapshot(self) -> dict[str, float]:
-        """Return the metrics by Kafka's names (group ``client-metrics``). Latencies are in ms, sizes in bytes."""
+        """Return the metrics with Kafka's names (group ``client-metrics``). Latencies are in ms, sizes in bytes."""
         now = self._clock()
         read = {name: window.read(now) for name, window in self._windows.items()}
         sent, received, latency, throttle = (read[each] for each in ("sent", "received", "latency", "throttle"))

@@ -1,7 +1,6 @@
-"""What logic needs of a network: a clock, and connections that carry bytes. The two drivers implement it.
+"""Interfaces between flows and drivers: a clock, and connections that carry bytes.
 
-This module owns the interfaces between the logic of a client and its drivers. ``blocking`` implements them on sockets
-and ``poll``, ``aio`` on asyncio. Nothing here waits.
+``blocking`` implements them with sockets and ``poll``, ``aio`` on asyncio. The methods never wait.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Return the address in a text such as ``localhost:9092`` or ``[::1]:9092``. Raises ``OptionError``."""
+        """Parse an address such as ``localhost:9092`` or ``[::1]:9092``. Raises ``OptionError``."""
         host, colon, port = text.strip().rpartition(":")
         if "://" in text:
             reason = "expected HOST:PORT without a protocol; set security.protocol or tls instead"
@@ -67,98 +66,98 @@ class Address(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One IP address of a host, and the address that it was resolved from."""
+    """One IP address of a host, and the address that resolved to it."""
 
     address: Address
     family: int = 0
     sockaddr: Any = None
-    """The socket address, in the form of ``socket.getaddrinfo``."""
+    """The socket address, in the format of ``socket.getaddrinfo``."""
     connected: socket.socket | None = None
-    """A socket that is connected already: through a proxy."""
+    """A socket that is already connected through a proxy."""
 
     def __str__(self) -> str:
         return str(self.sockaddr[0] if self.sockaddr else self.address)
 
 
 class TransportReceiver(Protocol):
-    """The logic's end of a connection. The network calls it."""
+    """The receiving end of a connection. The network calls it."""
 
     @property
     def bytes_wanted(self) -> int:
-        """How many bytes the logic needs to go on, if it knows: a hint for the size of the next read."""
+        """The number of bytes that the receiver needs next, if known: a hint for the size of the next read."""
         ...
 
     def connection_made(self) -> None:
-        """The connection is made; with TLS, the handshake is complete and the host name is verified."""
+        """Called when the connection is open; with TLS, after the handshake and the verification of the host name."""
         ...
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have arrived. They are never empty."""
+        """Called when bytes have arrived. They are never empty."""
         ...
 
     def data_sent(self) -> None:
-        """Everything that was written has been handed to the system."""
+        """Called when the operating system has taken all written data."""
         ...
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection ended, or could not be made. ``error`` is None if the other side closed it."""
+        """Called when the connection ends or fails to open. ``error`` is None if the other side closed it."""
         ...
 
 
 class Transport(Protocol):
-    """The network's end of a connection. The logic calls it; no method waits."""
+    """The sending end of a connection. Flows call it; no method waits."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes, in order, when the connection can take them."""
+        """Send bytes, in order, as soon as the connection accepts them."""
         ...
 
     def close(self) -> None:
-        """End the connection at once. Bytes that were not sent are lost. The stream is not called any more."""
+        """Close the connection at once. Unsent bytes are lost. The receiver is not called again."""
         ...
 
 
 class NetworkUser(Protocol):
-    """What is done with a consumer or a producer when something happens to its network."""
+    """A consumer or producer that handles events of its network."""
 
     def on_interrupt(self, error: Exception) -> None:
-        """An exception from outside interrupted the logic, and all of it has ended with this error."""
+        """Handle an external exception, which has ended all flows with this error."""
         ...
 
     def on_fork(self) -> None:
-        """The process is a child: everything here belongs to its parent. Nothing may wait or lock."""
+        """Handle a fork, in the child process. All state belongs to the parent, so the method must not wait or lock."""
         ...
 
     def on_exit(self, deadline: float) -> Flow[None]:
-        """Return the logic to run at the exit of the process."""
+        """Return the flow to run at the exit of the process."""
         ...
 
 
 class NetworkEvents:
-    """The users of a network, and what happens to all of them."""
+    """The users of a network, and the events that they receive."""
 
     def __init__(self) -> None:
         self._users: list[NetworkUser] = []
 
     def add(self, user: NetworkUser) -> None:
-        """Let a user hear of events."""
+        """Add a user, which receives events."""
         self._users.append(user)
 
     def discard(self, user: NetworkUser) -> None:
-        """Forget a user."""
+        """Remove a user."""
         self._users = [each for each in self._users if each is not user]
 
     def interrupt(self, error: Exception) -> None:
-        """An exception from outside ended all logic."""
+        """Notify all users of an external exception that ended all flows."""
         for user in tuple(self._users):
             user.on_interrupt(error)
 
     def fork(self) -> None:
-        """The process is a child."""
+        """Notify all users of a fork, in the child process."""
         for user in tuple(self._users):
             user.on_fork()
 
     def exit(self, deadline: float) -> list[Flow[None]]:
-        """Return the logic to run at the exit of the process."""
+        """Return the flows of all users to run at the exit of the process."""
         return [user.on_exit(deadline) for user in tuple(self._users)]
 
 
@@ -170,57 +169,57 @@ class Network(Protocol):
     def now(self) -> float:
         """Return the time in seconds of a clock that never goes back.
 
-        For logic that runs, it is the time at which the network last looked for input and found no more.
+        Inside a flow, it is the time at which the network last looked for input and found none.
         """
         ...
 
     def monotonic(self) -> float:
-        """Return the time in seconds of the same clock as it is, also while logic runs."""
+        """Return the current time in seconds of the same clock, even inside a flow."""
         ...
 
     def uptime(self) -> float:
-        """Return the seconds of a clock that goes on while the machine is suspended."""
+        """Return the seconds of a clock that continues while the machine is suspended."""
         ...
 
     def resolve(self, address: Address) -> Future[Sequence[Endpoint]]:
-        """Resolve a host name, without holding up anything. The result may be an ``OSError``."""
+        """Resolve a host name, without blocking. The result may be an ``OSError``."""
         ...
 
     def connect(self, endpoint: Endpoint, stream: TransportReceiver, tls: ssl.SSLContext | None = None) -> Transport:
-        """Begin to make a connection, and return at once. The stream hears when it is opened or has failed."""
+        """Start to connect, and return at once. The receiver is notified of success or failure."""
         ...
 
     def offload(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function that blocks, and return its result. Where possible, it runs in a helper thread."""
+        """Call a blocking function, and return its result. Where possible, it runs in a helper thread."""
         ...
 
     def post(self, function: Callable[[], object]) -> None:
-        """Call a function in the thread of the logic, soon. Any thread may call this."""
+        """Call a function soon in the thread of the flows. Any thread may call this."""
         ...
 
     def spawn(self, flow: Flow[T]) -> Task[T]:
-        """Run a piece of logic by itself. The blocking driver advances it whenever it waits for something."""
+        """Run a flow as a task. The blocking driver advances it during every wait."""
         ...
 
     def run_callback(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user, and return its result.
+        """Call a user callback, and return its result.
 
-        The driver of asyncio awaits the result if it is awaitable. An exception of the function becomes the error.
+        The asyncio driver awaits an awaitable result. An exception of the callback becomes the error.
         """
         ...
 
     def perform_in_poll(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call a function of the user in the thread that polls, and return its result."""
+        """Call a user callback in the polling thread, and return its result."""
         ...
 
 
 def boot_time() -> float:
-    """Return the seconds since the machine was started, with those in which it was suspended where that is known."""
+    """Return the seconds since the machine was started, including suspended time if the platform reports it."""
     return time.monotonic() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine, as far as its name or address tells."""
+    """Return whether the name or address of a host is a loopback address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -228,9 +227,9 @@ def is_loopback(host: str) -> bool:
 
 
 def connection_failure(address: Address, step: str, error: Exception) -> ConnectionFailedError:
-    """Return the failure of a connection. Certificates that either side refuses, and bytes that are not TLS, are final.
+    """Return the failure of a connection. Rejected certificates, and bytes that are not TLS, are final.
 
-    A connection that ends during the handshake is not: load balancers and brokers that stop do that, too.
+    An end of the connection during the handshake is retriable, because load balancers and stopping brokers cause it.
     """
     name = getattr(error, "reason", None)
     final = isinstance(name, str) and not _PASSING_TLS.search(name)
@@ -238,11 +237,11 @@ def connection_failure(address: Address, step: str, error: Exception) -> Connect
 
 
 _PASSING_TLS = re.compile("EOF|SYSCALL|RESET|INTERNAL_ERROR|CLOSE_NOTIFY")
-"""Names of OpenSSL's reasons for the end of a connection, and for errors inside of a broker."""
+"""Names of OpenSSL's reasons for closed connections and for errors inside a broker."""
 
 
 def describe_error(error: Exception) -> str:
-    """Return why a connection failed, in words: what the system, or the library for TLS, says."""
+    """Return the reason of a connection failure, in the words of the operating system or the TLS library."""
     verified = getattr(error, "verify_message", "")
     library = getattr(error, "reason", None)
     if verified:

@@ -1,4 +1,4 @@
-"""Creates the driver that a client uses. A program loads the code of that one only."""
+"""Creates the driver of a client. A program imports the code of that driver only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["new_async_network", "new_network"]
 
 
 def new_network(*, threadless: bool) -> BlockingNetwork:
-    """Return a network for programs that block: with an I/O thread, unless it is to be ``threadless``."""
+    """Return a blocking network: with an I/O thread, unless it is ``threadless``."""
     if threadless:
         from kafka_msgs.client.blocking import BlockingNetwork
 
@@ -23,7 +23,7 @@ def new_network(*, threadless: bool) -> BlockingNetwork:
 
 
 def new_async_network() -> AsyncNetwork:
-    """Return a network on the event loop that is running."""
+    """Return a network on the running event loop."""
     from kafka_msgs.client.aio import AsyncNetwork
 
     return AsyncNetwork()

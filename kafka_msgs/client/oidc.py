@@ -28,7 +28,7 @@ __all__ = ["ClientCredentials"]
 
 _MAX_SIZE: Final = 1 << 20
 _RENEW_AT: Final = 0.8
-"""The share of a token's lifetime after which another one is requested."""
+"""The share of a token's lifetime after which the client requests a new one."""
 _OK: Final = 200
 _SERVER_ERRORS: Final = 500
 _TOO_MANY: Final = 429
@@ -40,10 +40,10 @@ log: Final = logging.getLogger("kafka_msgs.client.connection")
 class ClientCredentials:
     """Requests tokens with a client id and a client secret, and caches each for 80 % of its lifetime.
 
-    ``url`` is that of the token endpoint; ``scope`` is optional. ``timeout`` (seconds) bounds each network wait.
-    ``tls`` is the context of the connection; by default the authorities of the system are trusted. Raises
-    ``OptionError`` for a URL that is not one of HTTP. A call raises ``AuthenticationError`` if the provider refuses the
-    credentials, and ``ConnectionFailedError`` if it does not answer.
+    ``url`` is the URL of the token endpoint; ``scope`` is optional. ``timeout`` (seconds) bounds each network wait.
+    ``tls`` is the TLS context; by default it trusts the authorities of the system. Raises ``OptionError`` for a URL
+    that is not HTTP or HTTPS. A call raises ``AuthenticationError`` if the provider rejects the credentials, and
+    ``ConnectionFailedError`` if it does not respond.
     """
 
     url: str = field(repr=False)
@@ -65,7 +65,7 @@ class ClientCredentials:
             log.warning("%s: the token endpoint gets credentials without TLS", place.hostname)
 
     def __call__(self) -> str:
-        """Return a token that is valid for some time."""
+        """Return a valid token."""
         with self._lock:
             if self._token is None or time.monotonic() >= self._renew_at:
                 self._request()
@@ -83,7 +83,7 @@ class ClientCredentials:
         self._renew_at = begin + max(0.0, lifetime * _RENEW_AT)
 
     def _answer(self) -> dict[str, Any]:
-        """Return the JSON object that the endpoint answers. Redirections are refused: they would move the secret."""
+        """Return the JSON object in the response. Redirections are rejected, because they would move the secret."""
         place = urlsplit(self.url)
         connection = self._connection(place)
         try:
@@ -143,7 +143,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _code(answer: dict[str, Any]) -> str:
-    """Return the error code of RFC 6749, section 5.2. Descriptions may repeat secrets, so they are left out."""
+    """Return the error code of RFC 6749, section 5.2, without its description, which may repeat secrets."""
     code = answer.get("error")
     short = isinstance(code, str) and len(code) <= 40 and code.replace("_", "").isalnum() and code.isascii()
     return f" ({code})" if short else ""

@@ -1,7 +1,7 @@
-"""Where brokers, leaders and coordinators are, and the links to them. No socket, clock or thread.
+"""The connection pool: finds brokers, leaders and coordinators, without sockets, clocks or threads.
 
-``ConnectionPool`` owns the newest metadata, the coordinators that were found, and one link for each broker and purpose.
-It starts from the bootstrap addresses, and goes back to them when no known broker can be reached (KIP-899).
+``ConnectionPool`` holds the newest metadata, the known coordinators, and one connection per broker and purpose. It
+starts from the bootstrap addresses, and returns to them when no known broker is reachable (KIP-899).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ log: Final = logging.getLogger("kafka_msgs.client.metadata")
 
 GENERAL_PURPOSE: Final = "general"
 _MANY_KEYS: Final = 4
-"""The first version of FindCoordinator that asks about several keys at once (KIP-699)."""
+"""The first version of FindCoordinator with several keys per request (KIP-699)."""
 _TOPIC_IDS: Final = 12
-"""The first version of Metadata that asks by topic id."""
+"""The first version of Metadata with requests by topic id."""
 _WAITING: Final = frozenset(
     {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 )
 
 
 class ConnectionPool:
-    """The brokers of a cluster, and the links to them."""
+    """The brokers of a cluster, and the connections to them."""
 
     def __init__(self, config: ClientConfig, network: Network, random: Random) -> None:
         self.config = config
@@ -68,25 +68,25 @@ class ConnectionPool:
         self._moved: set[int] = set()
 
     def repeatable(self, error: ConnectionFailedError) -> bool:
-        """Whether another trial may help after a connection failed. See ``Dialer.is_final``."""
+        """Return whether a retry may help after a connection failure. See ``Dialer.is_final``."""
         return not self.dialer.is_final(error)
 
     def new_backoff(self, deadline: float) -> Backoff:
-        """Return the trials of one operation."""
+        """Return the backoff of one operation."""
         return Backoff(self.config, self.network, self.random, self._retries, deadline)
 
     def request_deadline(self) -> float:
-        """Return the moment at which a broker is given up that does not answer a request of now."""
+        """Return the deadline for the response to a request that is sent now."""
         return self.network.now() + self.config.request_timeout
 
     def connection(
         self, broker_id: int, *, purpose: str = GENERAL_PURPOSE, deadline: float, asks: bool = True
     ) -> Flow[BrokerConnection]:
-        """Return a connection to a broker that is ready for requests; make it if there is none.
+        """Return a ready connection to a broker; open it if needed.
 
-        ``purpose`` keeps connections apart: a Fetch or a JoinGroup that waits at the broker stalls what follows on its
-        connection. Ask for the link before each request: it may be replaced, and its session may be renewed here.
-        ``asks`` lets it ask the cluster for an address that may have changed; who asks the cluster cannot want that.
+        ``purpose`` separates connections: a Fetch or a JoinGroup that waits at the broker stalls later requests on its
+        connection. Request the connection before each request: it may be replaced, and its session may be renewed here.
+        ``asks`` allows a metadata request if the address may have changed; metadata requests themselves disable it.
         Raises ``ConnectionFailedError``, ``AuthenticationError`` and ``DeadlineError``.
         """
         connection = self._links.get((broker_id, purpose))
@@ -117,14 +117,14 @@ class ConnectionPool:
         return self._first
 
     def ready_connection(self) -> BrokerConnection | None:
-        """Return an open connection to any broker, if there is one whose session need not be renewed first."""
+        """Return an open connection to any broker whose session does not need renewal, or None."""
         connection = self._least_loaded()
         if connection is None or connection.reauthenticate_at is not None or self._renewing:
             return None
         return connection
 
     def _least_loaded(self) -> BrokerConnection | None:
-        """Return the open connection with the fewest requests in flight."""
+        """Return the open connection with the fewest in-flight requests."""
         for each in self._connections:
             self._check(each)
         idlest = self._first if self._first is not None and self._first.alive else None
@@ -138,7 +138,7 @@ class ConnectionPool:
         return idlest
 
     def _check(self, connection: BrokerConnection) -> None:
-        """Close a connection whose broker is overdue, or that was not used for ``connection_max_idle``."""
+        """Close a connection with an overdue response, or one that was unused for ``connection_max_idle``."""
         connection.close_if_overdue(self.network.now())
         idle = self.config.connection_max_idle
         if (
@@ -150,17 +150,17 @@ class ConnectionPool:
             connection.close()
 
     def _in_order_of_backoff(self, nodes: Iterable[int]) -> list[int]:
-        """Return brokers in random order, those that failed lately last."""
+        """Return brokers in random order, recently failed brokers last."""
         places = self.cluster.brokers
         return sorted(self._shuffled(nodes), key=lambda broker_id: self.dialer.ready_at(places[broker_id].address))
 
     def last_failure(self, broker_id: int) -> ConnectionFailedError | None:
-        """Return why a broker cannot be reached, or None if the last connection to it was made."""
+        """Return the last failure of a broker, or None if the last connection to it succeeded."""
         broker = self.cluster.brokers.get(broker_id)
         return None if broker is None else self.dialer.last_failure(broker.address)
 
     def current_metadata(self, *, deadline: float) -> Flow[ClusterMetadata]:
-        """Return metadata that is not too old."""
+        """Return metadata, refreshed if it is too old."""
         if self._stale:
             yield from self.refresh((), deadline=deadline)
         return self.cluster
@@ -170,13 +170,13 @@ class ConnectionPool:
         return self._learned_at is None or self._learned_at + self.config.metadata_max_age < self.network.now()
 
     def invalidate_metadata(self) -> None:
-        """Ask for metadata again when it is needed next."""
+        """Mark the metadata as outdated, so that the next use refreshes it."""
         self._learned_at = None
 
     def refresh(self, topics: Collection[str | UUID] | None = None, *, deadline: float) -> Flow[ClusterMetadata]:
-        """Ask for the newest metadata of the brokers and of some topics. None is for all topics that are known.
+        """Refresh the metadata of the brokers and of some topics. None is all known topics.
 
-        Topics that do not exist are not created. Raises ``DeadlineError`` and the errors of a connection.
+        Missing topics are not created. Raises ``DeadlineError`` and the errors of a connection.
         """
         wanted = tuple(self.cluster.topics) if topics is None else tuple(topics)
         request = MetadataRequest(topics=tuple(map(_asked, wanted)), allow_auto_topic_creation=False)
@@ -206,7 +206,7 @@ class ConnectionPool:
     def find_coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[int]:
         """Return the id of the broker that coordinates a group or a transaction.
 
-        Raises ``BrokerError`` if the brokers refuse to say, ``DeadlineError`` and the errors of a connection.
+        Raises ``BrokerError`` if no broker names the coordinator, ``DeadlineError`` and the errors of a connection.
         """
         backoff = self.new_backoff(deadline)
         while True:
@@ -227,9 +227,9 @@ class ConnectionPool:
     def find_coordinators(
         self, keys: Collection[str], kind: CoordinatorKind, *, deadline: float
     ) -> Flow[dict[str, int | ErrorCode]]:
-        """Return the coordinator of each key, or the error code that came instead.
+        """Return the coordinator of each key, or its error code.
 
-        One request asks about all keys that are not known, if the broker can (KIP-699).
+        A single request looks up all unknown keys, if the broker supports it (KIP-699).
         """
         found: dict[str, int | ErrorCode] = {
             key: self._coordinators[kind, key] for key in keys if (kind, key) in self._coordinators
@@ -245,11 +245,11 @@ class ConnectionPool:
         return found
 
     def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
-        """Look for a coordinator again when it is needed next."""
+        """Forget a coordinator, so that the next use looks it up again."""
         self._coordinators.pop((kind, key), None)
 
     def find_leaders(self, items: Collection[Item], *, deadline: float) -> Flow[dict[Item, int | ErrorCode]]:
-        """Return the leader of each topic and partition, or the error code that stands for an unknown one."""
+        """Return the leader of each partition, or an error code if it is unknown."""
         partitions = [item for item in items if not isinstance(item, str)]
         topics = dict.fromkeys(topic for topic, _ in partitions)
         wanted = [topic for topic in topics if self._stale or not self.cluster.partitions(topic)]
@@ -262,7 +262,7 @@ class ConnectionPool:
         return ErrorCode.LEADER_NOT_AVAILABLE if leader is None else leader
 
     def close(self) -> None:
-        """Close every connection. Requests that wait fail."""
+        """Close every connection. Pending requests fail."""
         for opening in self._opening.values():
             opening.cancel()
         for renewing in self._renewing.values():
@@ -274,7 +274,7 @@ class ConnectionPool:
         self._first = None
 
     def _open(self, key: Hashable, address: Address, broker_id: int | None, deadline: float) -> Flow[BrokerConnection]:
-        """Make a connection, once for all who ask for it. It goes on if the first caller gives up."""
+        """Open a connection, shared by concurrent callers. It continues if the first caller is cancelled."""
         task = self._opening.get(key)
         if task is None or task.done:
             limit = self.network.now() + self.config.connect_timeout
@@ -291,7 +291,7 @@ class ConnectionPool:
         return connection
 
     def _make(self, address: Address, broker_id: int | None, deadline: float) -> Flow[BrokerConnection]:
-        """Make a connection, and keep it in mind until ``close``: those who wait for it may be gone by then."""
+        """Open a connection, and track it for ``close``, because its callers may be cancelled before it is ready."""
         connection = yield from BrokerConnection.open(
             self.network,
             address,
@@ -318,7 +318,7 @@ class ConnectionPool:
         raise failure
 
     def _bootstrap_addresses(self, deadline: float) -> Flow[Sequence[Address]]:
-        """Return the bootstrap addresses, or with ``resolve_canonical_bootstrap_servers_only`` what they stand for."""
+        """Return the bootstrap addresses, as canonical names if ``dns_lookup`` requires it."""
         addresses = self.config.bootstrap_servers
         if self.config.dns_lookup == "use_all_dns_ips":
             return addresses
@@ -332,7 +332,7 @@ class ConnectionPool:
         return names
 
     def _adopt_first(self, broker_id: int) -> bool:
-        """Use the first connection for the broker with its address, if it is that broker."""
+        """Use the bootstrap connection for the broker at its address, if it is that broker."""
         first, broker = self._first, self.cluster.brokers.get(broker_id)
         if first is None or broker is None or not first.alive or first.address != broker.address:
             return False
@@ -351,7 +351,7 @@ class ConnectionPool:
             raise
 
     def _address(self, broker_id: int, deadline: float) -> Flow[Address]:
-        """Return the address of a broker. Ask for it again if the last connection to the broker could not be made."""
+        """Return the address of a broker. Refresh it if the last connection to the broker failed."""
         if broker_id not in self.cluster.brokers or broker_id in self._moved:
             self._moved.discard(broker_id)
             yield from self.refresh((), deadline=deadline)
@@ -362,7 +362,7 @@ class ConnectionPool:
         return broker.address
 
     def _renew(self, connection: BrokerConnection, deadline: float) -> Flow[None]:
-        """Authenticate again on a connection whose session ends soon. Requests that follow wait for it."""
+        """Re-authenticate on a connection whose session ends soon. Later requests wait for it."""
         task = self._renewing.get(connection)
         if task is None or task.done:
             credentials, now = self.config.credentials, self.network.now()
@@ -387,7 +387,7 @@ class ConnectionPool:
     def _find(
         self, connection: BrokerConnection, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
     ) -> Flow[dict[str, int | ErrorCode]]:
-        """Ask about several keys. A key that the broker leaves out has no coordinator yet."""
+        """Look up several keys. A key missing from the response has no coordinator yet."""
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
         response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
         found: dict[str, int | ErrorCode] = dict.fromkeys(keys, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -421,7 +421,7 @@ class ConnectionPool:
 
 
 def _first_of(present: BrokerConnection | None, made: BrokerConnection) -> BrokerConnection:
-    """Of two connections that were made at the same time, keep the one that came first, and close the other."""
+    """Return the first of two connections that were opened concurrently, and close the second."""
     if present is None or present is made or not present.alive:
         return made
     made.close()

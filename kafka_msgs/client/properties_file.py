@@ -1,4 +1,4 @@
-"""The format of Kafka's properties files: that of ``java.util.Properties``, parsed in linear time."""
+"""Parser for Kafka's properties files, in the format of ``java.util.Properties``, in linear time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties_text(text: str) -> dict[str, str]:
-    """Return the properties in a text. The last value of a name counts. Raises ``ValueError`` for a bad escape."""
+    """Return the properties in a text. The last value of a name wins. Raises ``ValueError`` for an invalid escape."""
     properties = {}
     for line in _logical_lines(text):
         key, value = _KEY.fullmatch(line).groups()  # type: ignore[union-attr]
@@ -38,7 +38,7 @@ def parse_properties_text(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments and blank lines, joined where a backslash continues them."""
+    """Yield lines without comments and blank lines, and join lines that a backslash continues."""
     parts: list[str] = []
     for line in _LINE_ENDS.split(text):
         line = line.lstrip(_BLANK)
@@ -71,5 +71,5 @@ def _replacement(escape: re.Match[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason without any text of the file, which may hold secrets."""
+    """Return the reason without any file contents, which may contain secrets."""
     return "the file is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

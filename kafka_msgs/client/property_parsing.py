@@ -1,6 +1,6 @@
-"""Properties by the names of any client become keywords. ``property_table`` lists the names.
+"""Parses properties with the names of any client into keywords. ``property_table`` lists the names.
 
-An unknown property is refused, or with ``strict=False`` logged, because several tools may share a file.
+An unknown property is an error, or with ``strict=False`` logged, because several tools may share a file.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _log: Final = logging.getLogger("kafka_msgs.client")
 def resolve_names(
     properties: Mapping[str, object], *, source: str = "properties", strict: bool = True
 ) -> dict[str, str]:
-    """Return properties as texts by Kafka's names, without those that have no meaning here and without None.
+    """Return the properties as strings with Kafka's names, without ignored properties and None values.
 
-    Unknown names raise ``OptionError`` with the nearest name, or without ``strict`` are logged as one warning. Two
+    Unknown names raise ``OptionError`` with the nearest name, or without ``strict`` are logged in one warning. Two
     names of one setting raise ``OptionError``.
     """
     texts: dict[str, str] = {}
@@ -64,7 +64,7 @@ def resolve_names(
 
 
 def parse_settings(properties: Mapping[str, str], role: Role) -> dict[str, Any]:
-    """Return the keywords of a role that properties (by Kafka's names) set.
+    """Return the keywords of a role from properties with Kafka's names.
 
     Raises ``OptionError`` for a value that cannot be parsed, and for two properties of one keyword.
     """
@@ -86,7 +86,7 @@ def parse_settings(properties: Mapping[str, str], role: Role) -> dict[str, Any]:
 
 
 def _parsed(setting: Setting, text: str) -> tuple[Any, ...]:
-    """Return the value, or nothing. An error with the text as its context could show a secret."""
+    """Return the value in a tuple, or an empty tuple, because a chained error could expose a secret."""
     try:
         return (setting.unit.parse(text),)
     except (ValueError, KeyError):
@@ -102,7 +102,7 @@ def _text(value: object) -> str:
 
 
 def nearest_name(name: str, role: Role, accepted: frozenset[str]) -> str:
-    """Return a question about the nearest known name: a keyword, or without keywords a property."""
+    """Return a question with the nearest known name: a keyword, or without keywords a property."""
     from difflib import get_close_matches
 
     names = {each: each for each in accepted}

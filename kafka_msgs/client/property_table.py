@@ -1,8 +1,8 @@
-"""One table of all settings: Kafka's name, the keyword here, the unit, and the names in other clients.
+"""The table of all settings: Kafka's name, the keyword, the unit, and the names in other clients.
 
-Kafka's names are those of ``CommonClientConfigs``, ``ConsumerConfig``, ``ProducerConfig``, ``SslConfigs`` and
-``SaslConfigs``. The aliases come from librdkafka (confluent-kafka) and aiokafka. kafka-python and aiokafka write most
-names with underscores; every name in the table may be written so.
+Kafka's names come from ``CommonClientConfigs``, ``ConsumerConfig``, ``ProducerConfig``, ``SslConfigs`` and
+``SaslConfigs``, the aliases from librdkafka (confluent-kafka) and aiokafka. kafka-python and aiokafka spell most names
+with underscores; the table accepts this for every name.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _parse_acks(text: str) -> int:
 
 
 def _parse_idle_time(text: str) -> float | None:
-    """Return seconds, or None for the numbers that stand for no limit: negative in Kafka, 0 in librdkafka."""
+    """Return seconds, or None for no limit, which is negative in Kafka and 0 in librdkafka."""
     return int(text) / 1000 if int(text) > 0 else None
 
 
 def _parse_assignors(text: str) -> tuple[str, ...]:
-    """Return names of assignors. A text may list names or Kafka's classes."""
+    """Return assignor names. The text may list names or Kafka's classes."""
     return tuple(_ASSIGNORS.get(each.strip().rpartition(".")[2], each.strip()) for each in text.split(","))
 
 
@@ -72,12 +72,12 @@ _BOOL: Final = Unit("boolean", _parse_bool)
 _ACKS: Final = Unit("0, 1, all", _parse_acks)
 _NAMES: Final = Unit("names", _parse_assignors)
 _SECURITY: Final = Unit("security", str)
-"""Properties that make up ``tls`` or ``credentials`` together, see ``client_properties``."""
+"""Properties that together form ``tls`` or ``credentials``, see ``client_properties``."""
 
 
 @frozen
 class Setting:
-    """A property, and the keyword of each config class that it sets. Without a keyword it is part of a larger one."""
+    """A property, and its keyword in each config class. A property without a keyword is part of a larger setting."""
 
     name: str
     unit: Unit
@@ -86,7 +86,7 @@ class Setting:
     producer: str | None = None
     aliases: tuple[str, ...] = ()
     is_secret: bool = False
-    """Whether the value may hold a secret. Such a value appears in no error."""
+    """Whether the value may contain a secret, which errors must not show."""
 
     def keyword(self, role: Role) -> str | None:
         """Return the keyword of a config class, or None if the property does not set one."""
@@ -95,7 +95,7 @@ class Setting:
 
 
 def _part(name: str, keyword: str, *aliases: str, is_secret: bool = False) -> Setting:
-    """Return a property that makes up ``tls`` or ``credentials`` together with others."""
+    """Return a property that is part of ``tls`` or ``credentials``."""
     return Setting(name, _SECURITY, keyword, aliases=aliases, is_secret=is_secret)
 
 
@@ -185,7 +185,7 @@ SETTINGS: Final = (
     Setting("delivery.timeout.ms", _MS, producer="delivery_timeout", aliases=("message.timeout.ms",)),
     Setting("max.block.ms", _MS, producer="max_block"),
 )
-"""All properties with a meaning here."""
+"""All supported properties."""
 
 REPLACED: Final[Mapping[str, str]] = {
     "oauth_cb": "credentials",
@@ -195,7 +195,7 @@ REPLACED: Final[Mapping[str, str]] = {
     "ssl.truststore.password": "ssl.truststore.type=PEM",
     "ssl.keystore.password": "ssl.keystore.type=PEM",
 }
-"""Properties of other clients that are refused, and what replaces them."""
+"""Rejected properties of other clients, with their replacements."""
 
 _UNSUPPORTED: Final = """
 consume.callback.max.messages consume_cb dr_cb dr_msg_cb interceptor.classes message.send.max.retries message_cb
@@ -206,7 +206,7 @@ ssl.enabled.protocols ssl.engine.factory.class ssl.engine.id ssl.engine.location
 ssl.sigalgs.list topic.blacklist transaction.two.phase.commit.enable
 """
 UNSUPPORTED: Final = frozenset(_UNSUPPORTED.split())
-"""Properties that change the behaviour of other clients and that have no effect here: a warning names them."""
+"""Properties that affect other clients but have no effect here: a warning lists them."""
 
 _IGNORED: Final = """
 allow.auto.create.topics api.version.fallback.ms api.version.request api.version.request.timeout.ms api_version
@@ -235,13 +235,13 @@ topic.metadata.propagation.max.ms topic.metadata.refresh.fast.cnt topic.metadata
 topic.metadata.refresh.sparse value.deserializer value.serializer wakeup_timeout_ms
 """
 IGNORED: Final = frozenset(_IGNORED.split())
-"""Known properties of Kafka, librdkafka, kafka-python and aiokafka without meaning here. They are logged at DEBUG."""
+"""Known properties of Kafka, librdkafka, kafka-python and aiokafka that do not apply here. They are logged at DEBUG."""
 
 _IGNORED_PREFIXES: Final = ("sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.", "metrics.", "https.ca.")
 
 
 def is_ignored(name: str) -> bool:
-    """Return whether a known property has no meaning here."""
+    """Return whether a known property does not apply here."""
     dotted = name.replace("_", ".")
     return bool({name, dotted} & IGNORED) or dotted.startswith(_IGNORED_PREFIXES)
 
@@ -252,7 +252,7 @@ def find_setting(name: str) -> Setting | None:
 
 
 def known_names(role: Role) -> Iterator[tuple[str, str]]:
-    """Yield each known name, with underscores, and the keyword that it stands for in a role or in the client."""
+    """Yield each known name, with underscores, and its keyword in the role or in the client."""
     for name, setting in _BY_NAME.items():
         keyword = setting.keyword(role) or setting.client
         if keyword is not None:

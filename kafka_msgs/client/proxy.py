@@ -1,4 +1,4 @@
-"""Connections through a SOCKS proxy. It needs the extra ``socks``; ``python-socks`` speaks the protocol."""
+"""Connections through a SOCKS proxy. Needs the extra ``socks``; ``python-socks`` implements the protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEMES: Final = ("socks5", "socks5h", "socks4", "socks4a", "http")
 
 
 def check_proxy(url: str) -> None:
-    """Raise ``OptionError`` for a URL that is not one of a proxy. The error does not show the URL."""
+    """Raise ``OptionError`` for a URL that is not a proxy URL. The error does not show the URL."""
     try:
         place = urlsplit(url)
         valid = place.scheme in _SCHEMES and bool(place.hostname) and place.port is not None
@@ -27,7 +27,7 @@ def check_proxy(url: str) -> None:
 
 
 def connect_through(url: str, address: Address, timeout: float) -> Endpoint:
-    """Return an endpoint that is connected already. It blocks. Raises ``OSError``, whose text shows no password."""
+    """Return a connected endpoint. Blocks. Raises ``OSError``, whose text shows no password."""
     try:
         from python_socks import ProxyError, ProxyTimeoutError
         from python_socks.sync import Proxy

@@ -1,4 +1,4 @@
-"""Log records of failures that a client retries: a warning for each state, and debug records for its repetitions."""
+"""Log records for retried failures: a warning for each new failure, and debug records for its repetitions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafka_msgs.error_codes import ErrorCode
 __all__ = ["RetryLog"]
 
 _PERIOD: Final = 60.0
-"""After how many seconds (s) a failure that lasts is a warning again."""
+"""Seconds after which a persistent failure is logged as a warning again."""
 _EXPECTED_TIMES: Final = 5
-"""How many times in a row a failure that is part of normal operation happens before it is a warning."""
+"""Consecutive expected failures before a warning."""
 
 
 @define(eq=False)
@@ -27,7 +27,7 @@ class _State:
 
 
 class RetryLog:
-    """The failures of the loops of one client, by a key: a broker, a partition, an API.
+    """The retried failures of one client, by key: a broker, a partition, an API.
 
     ``now`` returns the time in seconds of the network's clock.
     """
@@ -38,9 +38,9 @@ class RetryLog:
         self._states: dict[Hashable, _State] = {}
 
     def failed(self, key: Hashable, error: Exception, *, expected: bool = False) -> None:
-        """Log a failure that is retried: as a warning if it is new, or has lasted for a minute.
+        """Log a retried failure, as a warning if it is new or has lasted for a minute.
 
-        ``expected`` failures (a leader that moved) are warnings if they happen five times in a row.
+        ``expected`` failures (such as a moved leader) become warnings after five in a row.
         """
         now, kind = self._now(), (type(error), getattr(error, "error", None))
         state = self._states.get(key)
@@ -52,5 +52,5 @@ class RetryLog:
         self._log.log(logging.WARNING if warns else logging.DEBUG, "trying again after: %s", error)
 
     def passed(self, key: Hashable) -> None:
-        """Note that a key works again: its next failure is a new one."""
+        """Record that a key works again, so that its next failure is new."""
         self._states.pop(key, None)

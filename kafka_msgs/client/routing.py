@@ -1,7 +1,7 @@
-"""Which broker answers which request, as data; and how one request for many brokers is split and its answers merged.
+"""The routing table, and functions that split a request for several brokers and merge the responses.
 
-The table names, for each api, the kind of broker, and where a request and its response name what they are about. One
-generic body of code reads it. The source is what Kafka's own clients do: ``org.apache.kafka.clients.admin`` (classes
+For each API, the table lists the kind of broker, and the places of the items in the request and the response. Generic
+code interprets it. The routes follow Kafka's own clients: ``org.apache.kafka.clients.admin`` (classes
 ``KafkaAdminClient`` and ``internals.*Strategy``), and the protocol guide.
 """
 
@@ -41,13 +41,13 @@ E = ErrorCode
 R = TypeVar("R", bound=Response)
 
 Item: TypeAlias = str | tuple[str | UUID, int]
-"""What a request is about: the name of a group or a transaction, or a topic (its name or its id) and a partition."""
+"""The subject of a request: a group or transaction name, or a topic (its name or its id) and a partition."""
 
 _NO_ID: Final = UUID(int=0)
 
 
 class CoordinatorKind(IntEnum):
-    """What a coordinator coordinates: the key type of FindCoordinator."""
+    """The kind of a coordinator: the key type of FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -60,16 +60,16 @@ class BrokerRoute:
 
     name: str
     retriable: frozenset[int] = frozenset()
-    """The error codes after which the client looks again for the right broker."""
+    """The error codes after which the client looks up the broker again."""
 
 
 @frozen
 class ItemPaths:
-    """Where a request names its items, and where the response answers each of them.
+    """The paths of the items in a request, and of their results in the response.
 
-    A path is an attribute of the message. If ``partitions`` is given, the elements at the path are topics, and the
-    items are pairs of topic and partition. ``key`` is the attribute of an element that names it, or is empty if the
-    element itself is the name. A topic is named by any of ``_TOPIC_NAMES``.
+    A path is an attribute of the message. If ``partitions`` is set, the elements at the path are topics, and the items
+    are pairs of topic and partition. ``key`` is the attribute with the name of an element, or empty if the element
+    itself is the name. The name of a topic is in any of ``_TOPIC_NAMES``.
     """
 
     request: str
@@ -83,7 +83,7 @@ class ItemPaths:
 class CoordinatorRoute:
     """A route to the coordinators of groups or transactions.
 
-    ``one`` is the attribute that names a single key. ``many`` says where several keys are named. It comes first if the
+    ``one`` is the attribute with a single key. ``many`` contains the paths of several keys. It takes precedence if the
     request has such keys.
     """
 
@@ -182,10 +182,10 @@ ROUTES: Final[Mapping[int, Route]] = {
     ApiKey.ADD_RAFT_VOTER: CONTROLLER,
     ApiKey.REMOVE_RAFT_VOTER: CONTROLLER,
 }
-"""The routes of all apis that not every broker can answer. ``ANY_BROKER`` is the route of all other apis."""
+"""The routes of all APIs that only some brokers serve. ``ANY_BROKER`` is the route of all other APIs."""
 
 NOT_RETRIABLE_APIS: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.CREATE_DELEGATION_TOKEN})
-"""Requests that are not sent again after a connection ended before the answer: the broker may have done the work."""
+"""Requests that are not retried after a connection ended before the response: the broker may have executed them."""
 
 _NAMES_UNTIL: Final[Mapping[int, int]] = {
     ApiKey.PRODUCE: 12,
@@ -194,7 +194,7 @@ _NAMES_UNTIL: Final[Mapping[int, int]] = {
     ApiKey.OFFSET_FETCH: 9,
     ApiKey.TXN_OFFSET_COMMIT: 5,
 }
-"""The last version that names topics. Later versions have topic ids instead."""
+"""The last version with topic names. Later versions use topic ids."""
 
 _TOPIC_NAMES: Final = ("name", "topic", "topic_id")
 _PARTITION_NUMBERS: Final = ("partition_index", "index", "partition")
@@ -207,7 +207,7 @@ def route_of(request: Request[Any]) -> Route:
 
 
 def max_version_with_topic_names(request: Request[Any]) -> int | None:
-    """Return the highest version that can carry a request whose topics have names and no ids. None is for no limit."""
+    """Return the highest version for a request whose topics have names and no ids. None means no limit."""
     limit = _NAMES_UNTIL.get(request.INFO.api_key)
     if limit is None or not any(_named_only(topic) for topic in _topics(request)):
         return None
@@ -215,18 +215,18 @@ def max_version_with_topic_names(request: Request[Any]) -> int | None:
 
 
 def items_of(request: Request[Any], items: ItemPaths) -> list[Item]:
-    """Return the items that a request is about, in order."""
+    """Return the items of a request, in order."""
     return [item for element in getattr(request, items.request) or () for item in _items_of(element, items)]
 
 
 def keep_items(request: Request[R], items: ItemPaths, keep: Collection[Item]) -> Request[R]:
-    """Return a request about some of its items."""
+    """Return a request with only some of its items."""
     kept: Request[R] = _filtered(request, items.request, items, items.partitions, keep)
     return kept
 
 
 def drop_items(response: R, items: ItemPaths, drop: Collection[Item]) -> R:
-    """Return a response without the answers about some items."""
+    """Return a response without the results of some items."""
     kept = {item for item, _ in iter_item_errors(response, items)}.difference(drop)
     rest: R = _filtered(response, items.response, items, items.answered_partitions, kept)
     return rest
@@ -244,7 +244,7 @@ def iter_item_errors(response: Response, items: ItemPaths) -> Iterator[tuple[Ite
 
 
 def split_request(request: Request[R], items: ItemPaths, place_of: Callable[[Item], int]) -> dict[int, Request[R]]:
-    """Return the request for each broker, in one pass over the items. ``place_of`` gives the broker of an item."""
+    """Return the request for each broker, in one pass over the items. ``place_of`` returns the broker of an item."""
     places: dict[int, list[Any]] = {}
     for element in getattr(request, items.request) or ():
         for place, part in _parts(element, items, place_of):
@@ -255,7 +255,7 @@ def split_request(request: Request[R], items: ItemPaths, place_of: Callable[[Ite
 
 
 def _parts(element: Any, items: ItemPaths, place_of: Callable[[Item], int]) -> Iterator[tuple[int, Any]]:
-    """Yield the brokers of one element of a request, and the part of the element for each of them."""
+    """Yield the brokers of one request element, each with its part of the element."""
     if not items.partitions:
         yield place_of(_name(element, items)), element
         return
@@ -281,10 +281,10 @@ def error_codes(response: object) -> Iterator[int]:
 
 
 def merge_responses(responses: Sequence[R]) -> R:
-    """Return the answers of several brokers as one response.
+    """Merge the responses of several brokers.
 
-    Arrays are joined; two elements that name the same topic or node become one. The longest throttle time (ms) and the
-    first error are kept.
+    Arrays are concatenated; elements with the same topic or node are merged. The result has the longest throttle time
+    (ms) and the first error.
     """
     first, *rest = responses
     return _merged(first, rest) if rest else first
@@ -315,7 +315,7 @@ def _joined(arrays: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _identity(element: object) -> Hashable:
-    """Return what makes two elements of two answers the same, or None if each element stands for itself."""
+    """Return the identity by which elements are merged, or None for an element that is never merged."""
     if not isinstance(element, Struct):
         return ("value", element)
     named = tuple(getattr(element, name) for name in _IDENTITIES if hasattr(element, name))
@@ -335,7 +335,7 @@ def _name(element: Any, items: ItemPaths) -> Any:
 
 
 def _filtered(message: Any, path: str, items: ItemPaths, partitions: str, keep: Collection[Item]) -> Any:
-    """Return a message whose array at ``path`` has only what is about the items of ``keep``."""
+    """Return a message whose array at ``path`` contains only the items of ``keep``."""
     elements: list[Any] = []
     for element in getattr(message, path) or ():
         if not items.partitions:

@@ -1,7 +1,7 @@
-"""Pieces of logic that run side by side: what each of them waits for, and which can go on. No clock, and no waiting.
+"""A scheduler for concurrent flows, which tracks their waits and resumes them. It has no clock and never blocks.
 
-All drivers have a ``Scheduler``, and ``gather`` has one. What happens costs the pieces that wait for it, not all
-pieces.
+All drivers use a ``Scheduler``, and so does ``gather``. The cost of an event depends on the flows that wait for it, not
+on the number of all flows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FEW_ALARMS: Final = 64
 
 
 class Task(Future[T]):
-    """A piece of logic that runs by itself, and its value, which comes when it ends. ``Scheduler.spawn`` makes it."""
+    """A flow in the background, and the future of its value. ``Scheduler.spawn`` creates it."""
 
     __slots__ = ("_schedule", "cancelled", "flow", "is_ready", "timer_id", "wait")
 
@@ -33,17 +33,17 @@ class Task(Future[T]):
         self.flow = flow
         self.wait = _NOTHING
         self.timer_id = 0
-        """The number of the alarm that is set for it, or 0."""
+        """The number of its active timer, or 0."""
         self.is_ready = False
         self.cancelled = False
         self._schedule = schedule
 
     def wake(self) -> None:
-        """What the piece waits for is there: let it go on."""
+        """Mark the task as ready after its wait has ended."""
         self._schedule.make_ready(self)
 
     def cancel(self, error: Exception | None = None) -> None:
-        """Close the piece of logic. Whoever waits gets ``error``, by default ``DeadlineError``."""
+        """Close the flow. Waiters get ``error``, by default ``DeadlineError``."""
         if not self.done:
             self.cancelled = True
             self._schedule.drop(self)
@@ -51,10 +51,10 @@ class Task(Future[T]):
 
 
 class Scheduler:
-    """Pieces of logic. ``on_ready`` is called when one of them can go on: ``advance`` lets it.
+    """Runs flows. It calls ``on_ready`` when a flow becomes ready; ``advance`` then resumes the flow.
 
-    An exception of the class ``failure`` becomes the result of its piece. Any other one closes the piece, and leaves
-    ``spawn`` and ``advance``.
+    An exception of the class ``failure`` becomes the result of its flow. Any other exception closes the flow, and
+    propagates from ``spawn`` and ``advance``.
     """
 
     def __init__(self, on_ready: Callable[[], object], failure: type[Exception] = Exception) -> None:
@@ -63,20 +63,20 @@ class Scheduler:
         self._ready: deque[Task[Any]] = deque()
         self._alarms: list[tuple[float, int]] = []
         self._set: dict[int, Task[Any]] = {}
-        """The tasks by the numbers of their alarms. An alarm that is not here is not set any more."""
+        """The tasks by timer number. A timer that is missing here is inactive."""
         self._numbers = count(1)
 
     def spawn(self, flow: Flow[T]) -> Task[T]:
-        """Begin a piece of logic: it runs up to its first wait now."""
+        """Start a flow, and run it to its first wait."""
         task = Task(flow, self)
         self._go_on(task, None)
         return task
 
     def advance(self, now: float) -> None:
-        """Let each piece go on whose time has come or whose value is there, until nothing more can go on.
+        """Resume each flow whose deadline has passed or whose future is done, until none is ready.
 
-        Times are looked at once: a piece that waits for a time that has passed lets others go first. A function of the
-        user may run logic too, and so call this method while it runs.
+        Deadlines are checked once: a flow that waits for a past time runs after the other ready flows. A user callback
+        may run flows, so it may call this method recursively.
         """
         alarms = self._alarms
         while alarms and alarms[0][0] <= now:
@@ -91,21 +91,21 @@ class Scheduler:
 
     @property
     def next_deadline(self) -> float | None:
-        """The first moment at which a piece goes on in any case, or None."""
+        """The earliest deadline of a flow, or None."""
         alarms = self._alarms
         while alarms and alarms[0][1] not in self._set:
             heappop(alarms)
         return alarms[0][0] if alarms else None
 
     def make_ready(self, task: Task[Any]) -> None:
-        """Let a piece go on when the schedule advances next. For tasks."""
+        """Resume a task at the next ``advance``. For tasks."""
         if not task.is_ready:
             task.is_ready = True
             self._ready.append(task)
             self._on_ready()
 
     def drop(self, task: Task[Any]) -> None:
-        """Close a piece of logic. If it is running, it is closed when it waits next. For tasks."""
+        """Close the flow of a task. A running flow is closed at its next wait. For tasks."""
         self._stop_waiting(task)
         if not task.flow.gi_running:  # type: ignore[attr-defined]
             task.flow.close()
@@ -153,9 +153,9 @@ class Scheduler:
 
 
 def gather(flow: Sequence[Flow[T]]) -> Flow[list[T | Exception]]:
-    """Run pieces of logic at the same time; return their values in order.
+    """Run flows concurrently, and return their values in order.
 
-    A piece that raises gives its exception as its value. If the caller goes away, all pieces are closed.
+    The value of a flow that raises is its exception. If the caller is cancelled, all flows are closed.
     """
     woken: Future[None] = Future()
     schedule = Scheduler(lambda: woken.resolve(None))

@@ -1,7 +1,7 @@
-"""Non-blocking sockets of the blocking driver: plain, and encrypted with TLS.
+"""Non-blocking socket transports of the blocking driver, with and without TLS.
 
 A transport connects to one address, and then carries bytes. Encryption stands between the
-socket and the stream (``ssl.MemoryBIO``), so bytes that are decrypted already are never invisible to ``poll``.
+socket and the receiver (``ssl.MemoryBIO``), so decrypted bytes are never hidden from ``poll``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EI
 
 
 class Poller(Protocol):
-    """What a transport needs of its driver. See ``BlockingNetwork``."""
+    """The methods of the driver that a transport uses. See ``BlockingNetwork``."""
 
     def watch(self, descriptor: int, transport: SocketTransport, events: int) -> None: ...
     def forget(self, descriptor: int) -> None: ...
@@ -36,7 +36,7 @@ class Poller(Protocol):
 
 
 class SocketTransport:
-    """One connection over TCP."""
+    """A TCP connection."""
 
     def __init__(self, watcher: Poller, endpoint: Endpoint, stream: TransportReceiver) -> None:
         self._watcher = watcher
@@ -48,7 +48,7 @@ class SocketTransport:
         self._flushing = False
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Start to connect."""
         if self._endpoint.connected is not None:
             self._socket = self._endpoint.connected
             self._socket.setblocking(False)
@@ -68,27 +68,27 @@ class SocketTransport:
             self._end(self._failed("connect", OSError(code, os.strerror(code))))
 
     def write(self, data: bytes) -> None:
-        """Queue bytes. They leave when the driver waits next."""
+        """Queue bytes. They are sent when the driver waits next."""
         self._out.append(memoryview(data))
         self._flush_later()
 
     def close(self) -> None:
-        """Close the socket, and forget the bytes that were not sent."""
+        """Close the socket, and discard unsent bytes."""
         self._out.clear()
         self._close_socket()
 
     def end(self, error: Exception) -> None:
-        """Close the socket, and tell the stream why."""
+        """Close the socket, and report the error to the receiver."""
         self._end(error)
 
     def abandon(self) -> None:
-        """Close the descriptor in a child process: the connection belongs to the parent."""
+        """Close the descriptor in a child process, because the connection belongs to the parent."""
         if self._socket is not None:
             os.close(self._socket.detach())
             self._socket = None
 
     def ready(self, events: int) -> None:
-        """Go on: the socket has one of the events that it was watched for."""
+        """Handle the watched events of the socket."""
         if not self._connected:
             self._finish_connecting()
             return
@@ -98,7 +98,7 @@ class SocketTransport:
             self.flush()
 
     def flush(self) -> None:
-        """Send what the socket takes now, and watch it for more."""
+        """Send as many bytes as the socket accepts, and watch it for more."""
         self._flushing = False
         if self._connected and self._socket is not None:
             self._send(self._socket)
@@ -125,7 +125,7 @@ class SocketTransport:
         self._carry()
 
     def _carry(self) -> None:
-        """The socket is connected: say so."""
+        """Notify the receiver that the socket is connected."""
         self._stream.connection_made()
         self._flush_later()
 
@@ -168,17 +168,17 @@ class SocketTransport:
         return connection_failure(self._endpoint.address, step, error)
 
     def _closed(self) -> None:
-        """The other side closed the connection."""
+        """Handle a connection that the other side closed."""
         self._end(None)
 
     def _end(self, error: Exception | None) -> None:
-        """Close the socket, and tell the stream why."""
+        """Close the socket, and report the error to the receiver."""
         self.close()
         self._stream.connection_lost(error)
 
 
 class TlsTransport(SocketTransport):
-    """One connection over TCP with TLS."""
+    """A TCP connection with TLS."""
 
     def __init__(self, watcher: Poller, endpoint: Endpoint, stream: TransportReceiver, context: ssl.SSLContext) -> None:
         super().__init__(watcher, endpoint, stream)
@@ -192,17 +192,17 @@ class TlsTransport(SocketTransport):
         self._plain: deque[memoryview] = deque()
 
     def write(self, data: bytes) -> None:
-        """Queue bytes. They are encrypted and leave when the driver waits next."""
+        """Queue bytes. They are encrypted and sent when the driver waits next."""
         self._plain.append(memoryview(data))
         self._flush_later()
 
     def close(self) -> None:
-        """Close the socket, and forget the bytes that were not sent."""
+        """Close the socket, and discard unsent bytes."""
         self._plain.clear()
         super().close()
 
     def flush(self) -> None:
-        """Encrypt what waits, and send what the socket takes now."""
+        """Encrypt queued bytes, and send as many as the socket accepts."""
         if self._secure:
             self._encrypt()
         super().flush()
@@ -255,12 +255,12 @@ class TlsTransport(SocketTransport):
             self._flush_later()
 
     def _closed(self) -> None:
-        """The other side closed the connection. Before the handshake is complete, it may not speak TLS at all."""
+        """Handle a connection that the other side closed. Before the end of the handshake, it may not support TLS."""
         self._end(None if self._secure else self._failed("tls", OSError()))
 
 
 def _joined(parts: deque[memoryview]) -> deque[memoryview]:
-    """Return queued bytes with the small ones at the front as one, so that they leave together."""
+    """Return the queued bytes with the small chunks at the start merged into one, so that they are sent together."""
     if len(parts) < 2 or len(parts[0]) >= _LARGEST_WRITE:
         return parts
     taken, size = [], 0

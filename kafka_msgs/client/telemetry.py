@@ -1,4 +1,4 @@
-"""OpenTelemetry: metrics through hooks, and traces through record headers. It needs the extra ``otel``.
+"""OpenTelemetry support: metrics through hooks, and traces through record headers. Needs the extra ``otel``.
 
     client = Client(servers, hooks=[OpenTelemetryHooks()])
     producer.send("orders", value, headers=inject_context())
@@ -29,7 +29,7 @@ Headers = Iterable[tuple[str, Any]]
 
 
 class OpenTelemetryHooks:
-    """Hooks that record metrics with a meter. Without a provider it is the global one."""
+    """Hooks that record metrics with a meter. The default is the global provider."""
 
     def __init__(self, provider: MeterProvider | None = None) -> None:
         meter = (provider or metrics.get_meter_provider()).get_meter("kafka_msgs.client")
@@ -75,7 +75,7 @@ def inject_context(headers: Headers = (), context: Context | None = None) -> lis
 
 
 def extract_context(headers: Headers) -> Context:
-    """Return the trace context in the headers of a record. The last header of a name counts."""
+    """Return the trace context in record headers. The last header of a name wins."""
     texts = {name: bytes(value).decode("utf-8", "replace") for name, value in headers if value is not None}
     return propagate.extract(texts)
 

@@ -1,4 +1,4 @@
-"""Contexts for connections with TLS, from certificates in PEM."""
+"""TLS contexts from PEM certificates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def tls_context(
 ) -> ssl.SSLContext:
     """Return a context that verifies the certificates and the host names of brokers.
 
-    ``authorities`` is a file with the certificates of the authorities to trust; without it those of the system are
-    trusted. ``certificate`` is a file with the client's own certificates, and with its key unless ``key`` is the file
-    of the key. ``password`` opens the key. All files are in PEM. Raises ``OptionError`` for a file that cannot be used.
+    ``authorities`` is a file with the certificates of trusted authorities; the default is the authorities of the
+    system. ``certificate`` is a file with the client's own certificates, and with its key unless ``key`` is a separate
+    key file. ``password`` decrypts the key. All files are in PEM format. Raises ``OptionError`` for an unusable file.
     """
     return tls_context_from_pem(
         authorities=_text("authorities", authorities),
@@ -39,10 +39,10 @@ def tls_context(
 
 
 def server_tls_context(*, certificate: PathLike, key: PathLike | None = None) -> ssl.SSLContext:
-    """Return a context for a server, which shows a certificate and asks clients for none.
+    """Return a context for a server, which presents a certificate and requests none from clients.
 
-    ``certificate`` is a file with the certificates, and with the key unless ``key`` is the file of the key. Both are in
-    PEM. Raises ``OptionError`` for a file that cannot be used.
+    ``certificate`` is a file with the certificates, and with the key unless ``key`` is a separate key file. Both are in
+    PEM format. Raises ``OptionError`` for an unusable file.
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _load(context, _read("certificate", certificate), _text("key", key), None)
@@ -57,7 +57,7 @@ def tls_context_from_pem(
     password: str | None = None,
     check_host_name: bool = True,
 ) -> ssl.SSLContext:
-    """Return a context as ``tls_context`` does, from texts in PEM instead of files."""
+    """Return a context like ``tls_context``, from PEM strings instead of files."""
     try:
         context = ssl.create_default_context(cadata=authorities)
     except ssl.SSLError:
@@ -69,7 +69,7 @@ def tls_context_from_pem(
 
 
 def _load(context: ssl.SSLContext, certificate: str, key: str | None, password: str | None) -> None:
-    """Give a context the certificate of its side. OpenSSL reads it from files only, so they exist for a moment."""
+    """Load a certificate into a context. OpenSSL reads files only, so temporary files exist for a moment."""
     with TemporaryDirectory(prefix="kafka-msgs-") as directory:
         files = [Path(directory) / "certificate.pem", Path(directory) / "key.pem"]
         for file, text in zip(files, (certificate, key or certificate), strict=True):

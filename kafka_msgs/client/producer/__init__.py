@@ -1,7 +1,7 @@
 """Write records: batches, compression, idempotence, transactions, and the delivery of every record.
 
-``Producer`` is for programs that block, ``AsyncProducer`` for asyncio. Both are thin facades of ``core``, which has
-no socket, clock or thread. Nothing is imported before it is asked for.
+``Producer`` is the blocking class, ``AsyncProducer`` the asyncio class. Both are thin facades of ``core``, which uses
+no socket, clock or thread. Names are imported on first access.
 """
 
 from typing import TYPE_CHECKING

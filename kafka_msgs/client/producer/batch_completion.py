@@ -1,6 +1,6 @@
-"""What becomes of batches that were sent, or that cannot be sent any more: done, sent again, split, or given up.
+"""Completion of batches: delivered, retried, split or failed.
 
-``sequences`` says after which errors a batch may be sent again. The one who sends is ``sender``.
+``sequences`` decides which errors allow a retry. ``sender`` sends the batches.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _MOVED: Final = frozenset(
         _E.KAFKA_STORAGE_ERROR, _E.FENCED_LEADER_EPOCH, _E.UNKNOWN_LEADER_EPOCH, _E.UNKNOWN_TOPIC_ID,
     }
 )  # fmt: skip
-"""Errors after which the producer asks for the leaders again."""
+"""Errors after which the producer refreshes the partition leaders."""
 STOPPED: Final = (TransactionManagerState.ABORTABLE, TransactionManagerState.FATAL)
-"""States of a transaction in which nothing is sent any more."""
+"""Transaction states in which the producer sends no batches."""
 
 
 _MOST_KEPT: Final = 1000
-"""How many batches are kept to see whether a program receives their errors."""
+"""Maximum number of failed batches to keep until the program receives their errors."""
 
 OnDelivery: TypeAlias = Callable[["RecordMetadata | None", "Exception | None"], object]
-"""A function of the user that hears of one record: where it is, or why it was not delivered."""
+"""A user callback for the result of one record: its metadata, or the error."""
 
 
 @frozen
 class FailedBatch:
-    """Records that were not delivered: how many, for which partition, and why."""
+    """Records that could not be delivered: their partition, their number and the error."""
 
     topic: str
     partition: int
@@ -63,7 +63,7 @@ class FailedBatch:
 
 
 class Undelivered:
-    """Batches that failed, until a program has received their errors in one way or another."""
+    """Failed batches with unreported errors."""
 
     def __init__(self, on_failure: Callable[[FailedBatch], object] | None = None) -> None:
         self._on_failure = on_failure
@@ -71,7 +71,7 @@ class Undelivered:
         self._more = 0
 
     def add(self, batch: ProducerBatch, error: Exception) -> None:
-        """A batch was given up. ``on_failure`` hears of it."""
+        """Add a failed batch, or pass it to ``on_failure``."""
         if self._on_failure is not None:
             call_user(self._on_failure, FailedBatch(batch.topic, batch.partition, batch.count, error))
         elif batch.callbacks is None or len(batch.callbacks) < batch.count:
@@ -80,7 +80,7 @@ class Undelivered:
                 self._more += self._batches.pop().count
 
     def error(self) -> UndeliveredError | None:
-        """Return the error that stands for all failures that nobody has received, once. Any thread may call this."""
+        """Return one error for all unreported failures, and clear them. Any thread may call this."""
         batches, self._batches = self._batches, deque()
         more, self._more = self._more, 0
         unseen = [batch for batch in batches if not batch.error_observed]
@@ -94,7 +94,7 @@ class Undelivered:
 
 
 def call_user(function: Callable[..., object], *arguments: Any) -> None:
-    """Call a function of the user that cannot be waited for. What it raises is logged."""
+    """Call a user callback, and log its exceptions."""
     try:
         function(*arguments)
     except Exception:
@@ -102,7 +102,7 @@ def call_user(function: Callable[..., object], *arguments: Any) -> None:
 
 
 class BatchCompletion:
-    """Decides what becomes of the batches of one producer."""
+    """Completes, retries, splits or fails the batches of one producer."""
 
     def __init__(
         self,
@@ -123,10 +123,10 @@ class BatchCompletion:
         self._undelivered = undelivered
         self._retries = RetryLog(_LOG, core.network.now)
         self.troubles: dict[int, Exception] = {}
-        """Why the last connection to each broker could not be made, or ended."""
+        """The last connection error of each broker."""
 
     def handle_response(self, response: ProduceResponse, sent: InFlightRequest, now: float) -> None:
-        """Take the answer for the batches of a request. With ``acks=0`` there is no answer, and nothing to know."""
+        """Handle the response to a request. With ``acks=0`` there is none, and the batches count as delivered."""
         if not self._config.acks:
             for batch in sent.batches:
                 self._complete(batch, -1)
@@ -138,7 +138,7 @@ class BatchCompletion:
                 self.handle_disconnect((batch,), DeadlineError(waiting_for="the answer for a partition"), now)
 
     def handle_disconnect(self, batches: Iterable[ProducerBatch], error: Exception, now: float) -> None:
-        """Nobody knows whether the broker has these batches. Sending them again is the way to find out."""
+        """Retry batches whose request got no response: the broker may have written them or not."""
         for batch in batches:
             if batch.done:
                 continue
@@ -149,7 +149,7 @@ class BatchCompletion:
                 self._fail(batch, error, known=False)
 
     def expire(self, now: float) -> float | None:
-        """Give up the batches whose time is over; return when that of the next one is. They are in their order."""
+        """Fail the batches that have expired, and return when the next one expires. Batches expire in order."""
         incomplete = self._accumulator.incomplete
         while incomplete:
             batch = next(iter(incomplete))
@@ -160,17 +160,17 @@ class BatchCompletion:
         return None
 
     def give_up(self, error: Exception) -> None:
-        """Give up all records that are not delivered."""
+        """Fail all undelivered records."""
         for batch in tuple(self._accumulator.incomplete):
             self._abandon(batch, error)
 
     def drop_unsent(self, error: Exception) -> None:
-        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
+        """Fail the unsent batches of a transaction that is being aborted."""
         for _, batch in self._accumulator.pending_by_partition():
             self._abandon(batch, error)
 
     def purge(self) -> int:
-        """Drop what waits to be sent for the first time; return the number of records."""
+        """Drop batches that were never sent, and return the number of their records."""
         purged = [batch for _, batch in self._accumulator.pending_by_partition() if not batch.retried]
         for batch in purged:
             batch.error_observed = True
@@ -178,7 +178,7 @@ class BatchCompletion:
         return sum(batch.count for batch in purged)
 
     def _learn(self, batch: ProducerBatch, answer: PartitionProduceResponse, now: float) -> None:
-        """Do what the answer for one batch asks for."""
+        """Handle the response for one batch."""
         error = ErrorCode(answer.error_code)
         if batch.done:
             return
@@ -219,7 +219,7 @@ class BatchCompletion:
         self._fail(batch, failure, known=True, because=because)
 
     def _moved(self, batch: ProducerBatch, answer: PartitionProduceResponse) -> None:
-        """Take over the new leader that an answer names (KIP-951), or ask for it."""
+        """Use the new leader in a response (KIP-951), or refresh the metadata."""
         leader = answer.current_leader
         if leader.leader_id >= 0 and leader.leader_id in self._core.cluster.brokers:
             self._core.cluster.set_leader(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch)
@@ -250,7 +250,7 @@ class BatchCompletion:
     def _fail(
         self, batch: ProducerBatch, error: Exception, *, known: bool, because: dict[int, str | None] | None = None
     ) -> None:
-        """Give up a batch. ``known`` says that the broker does not have it."""
+        """Fail a batch. ``known`` means that the broker does not have it."""
         queue = self._accumulator.incomplete[batch]
         if self._identity is not None:
             self._identity.failed(queue.sequences, batch, known=known)
@@ -265,7 +265,7 @@ class BatchCompletion:
         self._tell(batch)
 
     def _tell(self, batch: ProducerBatch) -> None:
-        """Call the functions of the user that wait for this batch. Their exceptions are logged."""
+        """Call the user callbacks of this batch. Their exceptions are logged."""
         callbacks, batch.callbacks = batch.callbacks, None
         for index, timestamp, function in callbacks or ():
             if batch.error is None:
@@ -274,7 +274,7 @@ class BatchCompletion:
                 call_user(function, None, batch.error)
 
     def _abandon(self, batch: ProducerBatch, error: Exception) -> None:
-        """Give up a batch wherever it is. If it was sent, nobody knows whether the broker has it."""
+        """Fail a batch in any state. If it was sent, the broker may have it."""
         queue = self._accumulator.incomplete[batch]
         sent = batch.attempts > 0
         if not self._accumulator.take_out(queue, batch):
@@ -282,7 +282,7 @@ class BatchCompletion:
         self._fail(batch, error, known=not sent)
 
     def cause_of(self, batch: ProducerBatch) -> Exception | None:
-        """Return the last failure that a batch has met, if there was one."""
+        """Return the last error of a batch, or None."""
         leader = self._core.cluster.leader(batch.topic, batch.partition)
         return batch.last_error or (None if leader is None else self.troubles.get(leader)) or self._leaders.trouble
 

@@ -1,4 +1,4 @@
-"""The brokers that a producer sends to: the connection to each, and what is on its way."""
+"""Brokers that a producer sends to, with their connections and in-flight requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURPOSE: Final = "produce"
 
 
 class InFlightRequest(NamedTuple):
-    """A request that is on its way."""
+    """A request that has no response yet."""
 
     answer: Future[ProduceResponse]
     batches: list[ProducerBatch]
@@ -31,7 +31,7 @@ class InFlightRequest(NamedTuple):
 
 
 class BrokerChannel:
-    """A broker."""
+    """A broker, its connection and its in-flight requests."""
 
     __slots__ = ("_config", "_core", "broker_id", "connection", "exchanges", "failures", "opening", "resume_at")
 
@@ -44,24 +44,24 @@ class BrokerChannel:
         self.exchanges: deque[InFlightRequest] = deque()
         self.failures = 0
         self.resume_at = 0.0
-        """When the broker may get a request again: after a failure, or because it asked for time (KIP-219)."""
+        """When to send to the broker again, after a failure or throttling (KIP-219)."""
 
     @property
     def is_full(self) -> bool:
-        """Whether as many requests are on their way as may be, of the producer or on the connection."""
+        """Whether the in-flight limit of the producer or of the connection is reached."""
         return len(self.exchanges) >= self._config.max_in_flight or (
             self.connection is not None and self.connection.is_full
         )
 
     def pending(self) -> list[Future[Any]]:
-        """Return what the sender waits for."""
+        """Return the futures that the sender waits for."""
         waits: list[Future[Any]] = [] if self.opening is None else [self.opening]
         return [*waits, self.exchanges[0].answer] if self.exchanges else waits
 
     def ensure_connected(self, now: float) -> bool:
-        """Whether there is a connection. Begins to make one, or to authenticate again (KIP-368).
+        """Return whether a connection is ready. Start to connect or to re-authenticate (KIP-368) if needed.
 
-        Raises what ``connected`` raises.
+        Raises the errors of ``connected``.
         """
         ends = None if self.connection is None else self.connection.reauthenticate_at
         if self.opening is None and (self.connection is None or (ends is not None and ends <= now)):
@@ -71,25 +71,25 @@ class BrokerChannel:
         return self.connection is not None and self.opening is None
 
     def connected(self) -> None:
-        """Take over a connection that was made. Raises why it was not made."""
+        """Use the connection if it is complete. Raises the error if connecting failed."""
         if self.opening is not None and self.opening.done:
             opening, self.opening = self.opening, None
             self.connection = opening.result()
             self.failures = 0
 
     def broken(self, now: float) -> None:
-        """Wait before the next connection."""
+        """Drop the connection, and back off before the next attempt."""
         self.connection = None
         self.failures += 1
         self.resume_at = now + self._config.backoff(self.failures)
 
     def check(self, now: float) -> None:
-        """Close the connection if the oldest answer is late. Then the answers come, as errors."""
+        """Close the connection if the oldest response is overdue. Its in-flight requests then fail."""
         exchanges = self.exchanges
         if exchanges and not exchanges[0].answer.done and self.late_at() <= now and self.connection is not None:
             self.connection.close()
 
     def late_at(self) -> float:
-        """When the broker is late: so long after its request left, and after it sent something last."""
+        """Return the later of the oldest request's deadline and ``request_timeout`` after the last traffic."""
         moved = 0.0 if self.connection is None else self.connection.moved_at
         return max(self.exchanges[0].deadline, moved + self._config.request_timeout)

@@ -1,4 +1,4 @@
-"""The settings of a producer, checked once. The names are those of Kafka's producer, times are in seconds."""
+"""Producer configuration. The fields have the names of Kafka's producer properties; times are in seconds."""
 
 from __future__ import annotations
 
@@ -63,44 +63,44 @@ def _text_or_none(config: object, attribute: Attribute[str | None], value: Any) 
 
 @frozen(kw_only=True)
 class ProducerConfig:
-    """How a producer collects, sends and repeats records. Raises ``OptionError`` for a value that it cannot use.
+    """Configuration of batching, sending and retries. Raises ``OptionError`` for an invalid value.
 
-    The defaults are those of Kafka 4, with two exceptions: ``batch_size`` is larger, because a batch takes only the
-    memory of its records, and ``buffer_memory`` is 64 MB.
+    The defaults match Kafka 4, with two exceptions: ``batch_size`` is larger, because a batch uses only the memory of
+    its records, and ``buffer_memory`` is 64 MB.
     """
 
     acks: int = field(default=-1, converter=_acks)
-    """When a record counts as written, see ``Acks``."""
+    """When a record counts as written. See ``Acks``."""
     compression: CompressionType = field(default=None, converter=_compression)
     """The codec of the batches: a name or a ``CompressionType``. None means no compression."""
     compression_level: int | None = None
-    """A level of Kafka's producer (KIP-390). None is the default of the codec; for lz4 that is the fast compressor."""
+    """The compression level (KIP-390). None is the default of the codec; for lz4 that is the fast compressor."""
     batch_size: int = field(default=1 << 18, validator=_whole(0, 1 << 30))
-    """The largest size of a batch in bytes, before compression. A larger record gets a batch of its own."""
+    """Maximum batch size in bytes, before compression. A larger record is sent in a separate batch."""
     linger: float = field(default=0.005, validator=_seconds)
-    """How many seconds a batch that is not full waits for more records."""
+    """Seconds that a partly filled batch waits for more records."""
     buffer_memory: int = field(default=64 << 20, validator=_whole(1, 1 << 40))
-    """How many bytes of records may wait, before compression. When it is full, ``send`` waits."""
+    """Maximum memory for unsent records in bytes, before compression. When it is full, ``send`` waits."""
     max_request_size: int = field(default=1 << 20, validator=_whole(1, (1 << 31) - 1))
-    """The largest size of a record, and about the largest size of a request, in bytes."""
+    """Maximum size of a record, and approximate maximum size of a request, in bytes."""
     max_in_flight: int = field(default=5, validator=_whole(1, 1000))
-    """How many requests may be on their way to one broker. Idempotence allows at most 5."""
+    """Maximum number of in-flight requests per broker. Idempotence allows at most 5."""
     idempotence: bool | None = None
-    """Whether the broker drops repeated batches (KIP-98). None means yes if ``acks`` and ``max_in_flight`` allow it."""
+    """Whether brokers drop duplicate batches (KIP-98). None enables it if ``acks`` and ``max_in_flight`` allow it."""
     transactional_id: str | None = field(default=None, validator=_text_or_none)
-    """The name under which this producer has transactions. None means that it does not have them."""
+    """The transactional id. None disables transactions."""
     transaction_timeout: float = field(default=60.0, validator=_seconds)
-    """After how many seconds the coordinator aborts a transaction that does not end."""
+    """Seconds after which the coordinator aborts an open transaction."""
     delivery_timeout: float = field(default=120.0, validator=_seconds)
-    """How many seconds after ``send`` a record is given up."""
+    """Seconds after ``send`` until an undelivered record fails."""
     request_timeout: float = field(default=30.0, validator=_seconds)
-    """How many seconds the producer waits for the answer to one request."""
+    """Seconds to wait for the response to one request."""
     retry_backoff: float = field(default=0.1, validator=_seconds)
-    """Seconds before the first repetition. Every further one doubles them (KIP-580)."""
+    """Seconds before the first retry. The pause doubles with each retry (KIP-580)."""
     retry_backoff_max: float = field(default=1.0, validator=_seconds)
-    """The largest number of seconds before a repetition."""
+    """Maximum number of seconds before a retry."""
     max_block: float = field(default=60.0, validator=_seconds)
-    """How many seconds ``send`` waits for metadata and for room in the buffer."""
+    """Seconds that ``send`` waits for metadata and for buffer memory."""
 
     def __attrs_post_init__(self) -> None:
         check_level(self.compression, self.compression_level)
@@ -119,13 +119,13 @@ class ProducerConfig:
         return self.acks == -1 and self.max_in_flight <= 5
 
     def backoff(self, attempts: int) -> float:
-        """Return the seconds to wait after so many failed attempts, without jitter."""
+        """Return the seconds to wait after this number of failed attempts, without jitter."""
         delay: float = min(self.retry_backoff * 2.0 ** min(attempts - 1, 30), self.retry_backoff_max)
         return delay
 
 
 class ProducerOptions(ClientOptions, total=False):
-    """The keywords of producers: those of ``ProducerConfig``, and some of ``ClientConfig``."""
+    """Keyword arguments of producers: all fields of ``ProducerConfig``, and some of ``ClientConfig``."""
 
     acks: Acks
     compression: CompressionType | int | str | None
@@ -144,10 +144,10 @@ class ProducerOptions(ClientOptions, total=False):
 
 
 def parse_producer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of a producer in properties by Kafka's names.
+    """Return the producer settings in properties with Kafka's names.
 
-    Of Kafka's levels (``compression.zstd.level``, ...) only that of the compression type counts (KIP-390). Raises
-    ``OptionError`` for a value that cannot be read.
+    The compression level (``compression.zstd.level``, ...) is read for the selected compression type only (KIP-390).
+    Raises ``OptionError`` for a value that cannot be parsed.
     """
     level = f"compression.{properties.get('compression.type', '').strip().lower()}.level"
     others = {f"compression.{name}.level" for name in ("gzip", "lz4", "zstd")} - {level}
@@ -155,4 +155,4 @@ def parse_producer_properties(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 PRODUCER: Final = Keywords("producer", ProducerConfig, parse_producer_properties)
-"""The keywords of producers, and the parser of their properties."""
+"""The keyword arguments of producers, and the parser of their properties."""

@@ -1,7 +1,7 @@
-"""The logic of a producer: records go in, batches leave, results come back. It serves both forms.
+"""The producer core: collects records, sends batches and reports results, for both public classes.
 
-``ProducerCore.add`` is the path that every record takes: it looks up the partition and appends to its open batch. It
-never waits. Whatever may wait is a generator (``Flow``). ``sender`` runs beside it on the same network.
+Every record passes through ``ProducerCore.add``, which looks up the partition, appends to its open batch and never
+waits. Methods that may wait are generators (``Flow``). ``sender`` runs concurrently on the same network.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = ["Headers", "ProducerCore"]
 Headers = Iterable[tuple[str, Payload | None]]
 
 _OVERHEAD: Final = 40
-"""The most bytes that a record takes beside its key, its value and its headers."""
+"""Maximum overhead of a record in bytes, in addition to its key, value and headers."""
 _HEADER_OVERHEAD: Final = 10
 _POSITIVE: Final = 0x7FFFFFFF
 _PASSING: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE})
 
 
 class ProducerCore:
-    """The logic of one producer, over the connections of a client."""
+    """The core of one producer, which uses the connections of a client."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ProducerCore:
         core.network.events.add(self)
 
     def _new_sender(self) -> Sender:
-        """Return a sender with an identity of its own."""
+        """Return a sender with a new producer identity."""
         identity, name = None, self._config.transactional_id
         if self._config.is_idempotent:
             identity = SequenceManager(transactional=name is not None)
@@ -80,7 +80,7 @@ class ProducerCore:
         return Sender(self._core, self._config, self.accumulator, identity, self._transactions, self._undelivered)
 
     def deadline(self, timeout: float | None) -> float:
-        """Return the moment ``timeout`` seconds from now. None stands for the delivery time-out."""
+        """Return the deadline ``timeout`` seconds from now. None is the delivery timeout."""
         return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
 
     # Records
@@ -95,11 +95,11 @@ class ProducerCore:
         headers: Headers,
         on_delivery: Callable[..., Any] | None = None,
     ) -> tuple[ProducerBatch, int] | None:
-        """Add a record to the open batch of its partition, and return the batch and its place there.
+        """Add a record to the open batch of its partition, and return the batch and the record's index in it.
 
-        Any thread may call this. An exception of a signal handler leaves everything as it was, or the record added.
+        Any thread may call this. If a signal handler raises, the record is either added or not; the state stays valid.
 
-        Returns None if there is no open batch that has room: ``add_when_possible`` then makes one.
+        Returns None if no open batch has room: ``add_when_possible`` then opens one.
         """
         queues = self._topics.get(topic)
         if queues is None:
@@ -130,9 +130,9 @@ class ProducerCore:
         headers: Headers,
         on_delivery: Callable[..., Any] | None = None,
     ) -> Flow[tuple[ProducerBatch, int]]:
-        """Add a record, and return its batch and its place there.
+        """Add a record, and return its batch and its index in it.
 
-        Waits for metadata and for room in the buffer where that is needed.
+        Waits for metadata and buffer memory if needed.
         """
         headers = tuple(headers)
         size = self._checked_size(value, key, headers)
@@ -150,7 +150,7 @@ class ProducerCore:
                 self._open_batch(queues, key, partition, room)
 
     def add_table(self, topic: str, table: Any, now_ms: int) -> Flow[list[PartitionedRows]]:
-        """Add the rows of an Arrow table; return where they are. Rows without a timestamp get ``now_ms``."""
+        """Add the rows of an Arrow table, and return their batches. Rows without a timestamp get ``now_ms``."""
         from kafka_msgs.client.producer.tables import rows_of
 
         self._require_open()
@@ -164,7 +164,7 @@ class ProducerCore:
     def _add_run(
         self, queues: TopicQueues, rows: PartitionedRows, partition: int | None, start: int, stop: int
     ) -> Flow[None]:
-        """Add rows for one partition, or for partitions in turn. The first row of each batch makes the batch."""
+        """Add rows for one partition, or for partitions in turn. The first row of each batch opens the batch."""
         while start < stop:
             queue = queues.sticky if partition is None else queues.queues[partition]
             assert queue is not None
@@ -181,7 +181,7 @@ class ProducerCore:
             start += added
 
     def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:
-        """Make a batch for the partition of the next record. Without a key it may be another partition."""
+        """Open a batch for the partition of the next record. Without a key, this may switch the partition."""
         if partition is None and key is None and self._partitioner is None:
             if queues.sticky is not None:
                 self.accumulator.close(queues.sticky)
@@ -195,7 +195,7 @@ class ProducerCore:
         self._sender.wake()
 
     def _queue(self, queues: TopicQueues, key: Payload | None, partition: int | None) -> PartitionQueue:
-        """Return the partition that a record goes to. Raises ``RecordWriteError`` for one that is not there."""
+        """Return the partition of a record. Raises ``RecordWriteError`` if the partition does not exist."""
         count = len(queues.queues)
         if partition is None:
             if self._partitioner is None and key is not None:
@@ -207,7 +207,7 @@ class ProducerCore:
         return queues.queues[partition]
 
     def _chosen(self, topic: str, key: Payload | None, count: int) -> Any:
-        """Return the partition that the function of the user chooses."""
+        """Return the partition that the user's partitioner chooses."""
         assert self._partitioner is not None
         try:
             return self._partitioner(topic, key, count)
@@ -216,7 +216,7 @@ class ProducerCore:
             raise RecordWriteError(field="partition", value=None, reason=reason) from error
 
     def _checked_size(self, value: Payload | None, key: Payload | None, headers: Any) -> int:
-        """Return about how many bytes a batch needs for a record. Raises ``RecordWriteError`` if that is too much."""
+        """Return the approximate size of a record in bytes. Raises ``RecordWriteError`` if it is too large."""
         size = HEADER_SIZE + _OVERHEAD
         for content in (key, value):
             if content is not None and not isinstance(content, bytes | bytearray | memoryview):
@@ -231,7 +231,7 @@ class ProducerCore:
         return size
 
     def _known(self, topic: str, deadline: float) -> Flow[TopicQueues]:
-        """Return the partitions of a topic, as many as it has now. Asks the cluster about a topic that is new."""
+        """Return the current partitions of a topic. Requests the metadata of a new topic."""
         attempts, cause = 0, None
         while not self._core.cluster.partitions(topic):
             if attempts:
@@ -251,7 +251,7 @@ class ProducerCore:
         return self.accumulator.topic(topic, max(partitions) + 1, led)
 
     def _room(self, deadline: float) -> Flow[None]:
-        """Wait until a batch is done."""
+        """Wait for buffer memory, until a batch is done."""
         self.accumulator.close_all()
         self._sender.wake()
         oldest = next(iter(self.accumulator.incomplete))
@@ -262,9 +262,9 @@ class ProducerCore:
     def result(
         self, batch: ProducerBatch, index: int, deadline: float, *, hurry: bool
     ) -> Flow[tuple[ProducerBatch, int]]:
-        """Wait until the batch of a record is done; return the batch it is in then, and its place there.
+        """Wait until the batch of a record is done; return the record's final batch and its index in it.
 
-        With ``hurry`` the batch does not wait for more records.
+        With ``hurry`` the batch is sent without ``linger``.
         """
         while True:
             batch, index = batch.delivery_of(index)
@@ -281,14 +281,14 @@ class ProducerCore:
             self._sender.wake()
 
     def delivered(self, pieces: list[PartitionedRows], deadline: float) -> Flow[Any]:
-        """Deliver the rows of a table; return where they are, as a table."""
+        """Deliver the rows of a table, and return their partitions and offsets as a table."""
         from kafka_msgs.client.producer.tables import delivery_table
 
         yield from self.flush(deadline)
         return delivery_table(pieces)
 
     def flush(self, deadline: float) -> Flow[None]:
-        """Send all records, and wait until each of them is delivered or given up."""
+        """Send all records, and wait until each is delivered or has failed."""
         self.accumulator.close_all()
         self._sender.wake()
         waiting = list(self.accumulator.incomplete)
@@ -299,7 +299,7 @@ class ProducerCore:
             waiting += batch.parts
 
     def _until(self, batch: ProducerBatch, deadline: float, waiting_for: str) -> Flow[None]:
-        """Wait until a batch is done or divided. If the sender failed, raise its error."""
+        """Wait until a batch is done or split. Raises the error of the sender if it failed."""
         self.start()
         assert self._sending is not None
         finished = batch.finished()
@@ -311,12 +311,12 @@ class ProducerCore:
             raise DeadlineError(waiting_for=waiting_for, cause=self._sender.cause_of(batch))
 
     def raise_undelivered(self) -> None:
-        """Raise ``UndeliveredError`` for records whose failure nobody has received."""
+        """Raise ``UndeliveredError`` for failed records with unreported errors."""
         if (error := self._undelivered.error()) is not None:
             raise error
 
     def purge(self) -> int:
-        """Drop what waits to be sent for the first time; return the number of records."""
+        """Drop batches that were never sent, and return the number of their records."""
         return self._sender.purge()
 
     def partitions_of(self, topic: str, deadline: float) -> Flow[Mapping[int, PartitionInfo]]:
@@ -327,7 +327,7 @@ class ProducerCore:
         return dict(cluster.partitions(topic))
 
     def start(self) -> None:
-        """Let the sender run beside the caller, if it does not yet."""
+        """Start the sender task unless it is running."""
         if self._sending is None or self._sending.done:
             self._sending = self._core.network.spawn(self._sender.run())
 
@@ -335,7 +335,7 @@ class ProducerCore:
 
     @property
     def transactions(self) -> TransactionManager:
-        """The transactions. Raises ``OptionError`` for a producer without a transactional id."""
+        """The transaction manager. Raises ``OptionError`` for a producer without a transactional id."""
         if self._transactions is None:
             reason = "transactions need a transactional_id"
             raise OptionError(source="Producer", option="transactional_id", value=None, reason=reason)
@@ -363,7 +363,7 @@ class ProducerCore:
         yield from self.transactions.end(commit=True, deadline=deadline)
 
     def abort(self, deadline: float) -> Flow[None]:
-        """Give up what was not sent, wait for what is on its way, and abort."""
+        """Fail unsent records, wait for in-flight requests, and abort."""
         self.transactions.begin_abort()
         self._sender.drop_unsent(self.transactions.reason)
         yield from self.flush(deadline)
@@ -372,7 +372,7 @@ class ProducerCore:
     # The end
 
     def close(self, deadline: float) -> Flow[None]:
-        """Deliver all records until the deadline, and give up the rest. An open transaction is aborted."""
+        """Deliver records until the deadline, and fail the remaining ones. An open transaction is aborted."""
         if self._closed:
             return
         self._closed = True
@@ -386,19 +386,20 @@ class ProducerCore:
             self.stop()
 
     def stop(self) -> None:
-        """Give up all records that are not delivered, and stop the sender."""
+        """Fail all undelivered records, and stop the sender."""
         self._closed = True
         self._sender.close()
         if self._sending is not None:
             self._sending.cancel()
         self._sender.give_up(ProducerClosedError())
 
-    # What ends it from outside (``NetworkUser``)
+    # External events (``NetworkUser``)
 
     def on_interrupt(self, error: Exception) -> None:
-        """All logic was ended by an exception from outside. Nobody knows what became of the records in flight.
+        """Fail all records after an external exception ended all flows.
 
-        So they fail. The next call gets another producer id; a producer with transactions has to begin anew, too.
+        The broker may have records that were in flight. The next call requests a new producer id; a transactional
+        producer must call ``init_transactions`` again.
         """
         for batch in self.accumulator.clear():
             if not batch.done:
@@ -407,7 +408,7 @@ class ProducerCore:
         self._sender, self._sending = self._new_sender(), None
 
     def on_fork(self) -> None:
-        """Let no record find an open batch in a child process, so that the next call raises ``ForkedError``."""
+        """Remove all open batches in a child process, so that the next call raises ``ForkedError``."""
         self._topics.clear()
         self._closed = True
 
@@ -420,7 +421,7 @@ class ProducerCore:
             raise ProducerClosedError()
 
     def _require_open(self) -> None:
-        """Raise unless a record can be taken now."""
+        """Raise unless the producer accepts records now."""
         self._require_not_closed()
         fatal, self._sender.fatal = self._sender.fatal, None
         if fatal is not None:

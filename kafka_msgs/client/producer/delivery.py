@@ -1,4 +1,4 @@
-"""What becomes of a record: a small object that knows its batch and its place there, in two forms."""
+"""Deliveries: small objects that refer to the batch of a record and its index in it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["AsyncDelivery", "Delivery", "DeliveryWaiter"]
 
 
 class DeliveryWaiter:
-    """Waits for the batch of a delivery. It outlives the producer object that a program has.
+    """Waits for the batch of a delivery. It outlives the producer object of the program.
 
-    ``run`` runs a piece of logic: it returns the value, or on asyncio a coroutine. With ``hurry`` a batch leaves at
-    once when somebody waits for a record of it.
+    ``run`` runs a flow and returns its value, or on asyncio a coroutine. With ``hurry``, waiting for a record sends its
+    batch at once.
     """
 
     def __init__(self, run: Callable[[Flow[Any]], Any], core: ProducerCore, *, hurry: bool) -> None:
@@ -27,35 +27,35 @@ class DeliveryWaiter:
         self._hurry = hurry
 
     def wait(self, batch: ProducerBatch, index: int, timeout: float | None) -> Any:
-        """Wait until the batch of a record is done; return the batch that it is in then, and its place there."""
+        """Wait until the batch of a record is done; return the record's final batch and its index in it."""
         return self._run(self._core.result(batch, index, self._core.deadline(timeout), hurry=self._hurry))
 
 
 class _Delivery(DeliveryStorage):
-    """What both forms know without waiting."""
+    """The members of both delivery classes that never wait."""
 
     __slots__ = ()
 
     @property
     def done(self) -> bool:
-        """Whether the record was delivered or given up."""
+        """Whether the record was delivered or has failed."""
         return self._batch.delivery_of(self._index)[0].done
 
     @property
     def error(self) -> Exception | None:
-        """Why the record was given up; None if it was not, or is still on its way."""
+        """The error of a failed record; None if it was delivered or is still pending."""
         return self._batch.delivery_of(self._index)[0].observed_error()
 
 
 class Delivery(_Delivery):
-    """What becomes of one record: where it is, or why it was given up."""
+    """The result of one record: its metadata or its error."""
 
     __slots__ = ()
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Return where the record is. Waits until that is known, for at most ``timeout`` seconds.
+        """Return the metadata of the record. Waits for it for at most ``timeout`` seconds.
 
-        None is for the delivery time-out of the producer. Raises why the record was given up: ``BrokerError``,
+        None is the delivery timeout of the producer. Raises the error of a failed record: ``BrokerError``,
         ``DeadlineError``, ``AuthenticationError`` or ``ProducerClosedError``.
         """
         batch, index = self._batch.delivery_of(self._index)
@@ -66,12 +66,12 @@ class Delivery(_Delivery):
 
 
 class AsyncDelivery(_Delivery):
-    """What becomes of one record. ``await`` it for where the record is; it raises why the record was given up."""
+    """The result of one record. ``await`` returns its metadata or raises its error."""
 
     __slots__ = ()
 
     async def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Return where the record is. See ``Delivery.result``."""
+        """Return the metadata of the record. See ``Delivery.result``."""
         batch, index = self._batch.delivery_of(self._index)
         owner = batch.owner
         if not batch.done and owner is not None:

@@ -1,4 +1,4 @@
-"""Keeps the leaders of a producer's partitions known: asks for metadata again when they are in doubt, and in time."""
+"""Refreshes the metadata of a producer's topics: when a leader is in doubt, and after the maximum age."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOG: Final = logging.getLogger("kafka_msgs.client.producer")
 
 
 class MetadataRefresher:
-    """Asks for metadata, one question at a time, with a pause between two."""
+    """Sends metadata requests, one at a time, with a pause after each."""
 
     def __init__(self, core: ClientCore, config: ProducerConfig) -> None:
         self._core = core
@@ -34,18 +34,18 @@ class MetadataRefresher:
         """Why the last request failed."""
 
     def invalidate(self, topics: Iterable[str]) -> None:
-        """Ask for the leaders of topics again, soon."""
+        """Refresh the leaders of these topics soon."""
         self._doubted.update(topics)
 
     def close(self) -> None:
-        """Stop asking."""
+        """Stop sending requests."""
         if self.asking is not None:
             self.asking.cancel()
 
     def turn(self, now: float, topics: Iterable[str]) -> float | None:
-        """Ask if there is a reason; return when to look again, if that is known. ``topics`` are all of the producer.
+        """Request metadata if needed; return when to check again, if known. ``topics`` are all topics of the producer.
 
-        Raises ``AuthenticationError``: then there is no use in going on.
+        Raises ``AuthenticationError``, after which the sender cannot continue.
         """
         ended = self.asking is not None and self.asking.done
         if self.asking is not None and ended:

@@ -1,7 +1,7 @@
-"""Which partition a record goes to: by the hash of its key, or, without a key, many records in a row to one partition.
+"""Choice of the partition: by the hash of the key, or, without a key, many consecutive records to one partition.
 
-The rules are those of Kafka's class ``org.apache.kafka.clients.producer.internals.BuiltInPartitioner`` (KIP-480,
-KIP-794). This module knows no batches: it gets the numbers that it decides by.
+It follows Kafka's class ``org.apache.kafka.clients.producer.internals.BuiltInPartitioner`` (KIP-480, KIP-794). This
+module does not depend on batches: callers pass the numbers that it needs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ murmur2: Final[Callable[[Payload], int]] = backend_module("kafka_msgs.records").
 
 
 class Partitioner(Protocol):
-    """A rule of one's own: it gets the topic, the key, and the number of partitions, and returns a partition."""
+    """A custom partitioner: a function that takes the topic, the key and the number of partitions."""
 
     def __call__(self, topic: str, key: Payload | None, partitions: int, /) -> int:
         """Return a partition, from 0 to ``partitions`` - 1."""
 
 
 def partition_of_key(key: Payload, partitions: int) -> int:
-    """Return the partition of a key: the same that Kafka's producer chooses.
+    """Return the partition of a key, as Kafka's producer does.
 
     >>> partition_of_key(b"customer-17", 12)
     4
@@ -37,10 +37,10 @@ def partition_of_key(key: Payload, partitions: int) -> int:
 
 
 def next_sticky(waiting: Sequence[int], random: Random) -> int:
-    """Return the place of the partition that gets the next records without a key.
+    """Return the index of the partition for the next records without a key.
 
-    ``waiting`` has the number of batches that wait, for each partition that has a leader. The fewer batches
-    of a partition wait, the more often it is chosen. So a slow broker gets less (KIP-794).
+    ``waiting`` contains the number of queued batches of each partition that has a leader. The shorter the queue, the
+    more often a partition is chosen, so a slow broker gets fewer records (KIP-794).
     """
     if len(waiting) < 2:
         return 0

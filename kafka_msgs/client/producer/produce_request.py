@@ -1,4 +1,4 @@
-"""Produce requests: batches to a request, and an answer to what it says of each batch."""
+"""Produce requests: build a request from batches, and match its response to them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kafka_msgs.messages.produce_response import PartitionProduceResponse, Produ
 __all__ = ["BEFORE_TOPIC_IDS", "BEFORE_TRANSACTIONS_V2", "ProduceParams", "match_responses", "produce_request"]
 
 BEFORE_TOPIC_IDS: Final = 12
-"""The last version that names topics. Later ones have their ids (KIP-516)."""
+"""The last version with topic names. Later versions use topic ids (KIP-516)."""
 BEFORE_TRANSACTIONS_V2: Final = 11
-"""The last version with which the broker does not add partitions to a transaction by itself (KIP-890)."""
+"""The last version before brokers add partitions to transactions themselves (KIP-890)."""
 
 
 class ProduceParams(NamedTuple):
-    """What all requests of a producer have."""
+    """Fields that all requests of a producer share."""
 
     transactional_id: str | None
     acks: int
@@ -29,7 +29,7 @@ class ProduceParams(NamedTuple):
 def produce_request(
     settings: ProduceParams, batches: Sequence[ProducerBatch], ids: dict[str, UUID] | None
 ) -> ProduceRequest:
-    """Return a request with these batches. ``ids`` are those of the topics, None for a version that names topics."""
+    """Return a request with these batches. ``ids`` are the topic ids, or None for a version with topic names."""
     topics: dict[str, list[PartitionProduceData]] = {}
     for batch in batches:
         entry = PartitionProduceData(index=batch.partition, records=batch.encode())
@@ -51,7 +51,7 @@ def produce_request(
 def match_responses(
     response: ProduceResponse, batches: Sequence[ProducerBatch], ids: dict[str, UUID] | None
 ) -> Iterator[tuple[ProducerBatch, PartitionProduceResponse | None]]:
-    """Yield each batch with its answer, or with None if the broker said nothing about it."""
+    """Yield each batch with its part of the response, or with None if the response omits it."""
     found = {
         (topic.name if ids is None else topic.topic_id, answer.index): answer
         for topic in response.responses

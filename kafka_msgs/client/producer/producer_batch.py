@@ -1,7 +1,7 @@
-"""The batches of a producer, and what became of their records.
+"""Producer batches, and the results of their records.
 
-A record's result costs nothing of its own: a delivery knows its batch and its place in it, and the batch learns once
-from the answer of the broker what holds for all of them.
+Results need no storage per record: a delivery refers to its batch and its index in it, and the batch stores the part of
+the response that applies to all of its records.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 if TYPE_CHECKING or backend() != "c":
 
     class DeliveryStorage:
-        """Keeps the batch of a record, its place in it, and its timestamp."""
+        """Stores the batch of a record, its index in it, and its timestamp."""
 
         __slots__ = ("_batch", "_index", "_timestamp")
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING or backend() != "c":
             self._timestamp = timestamp
 
 else:
-    # There is one for each record that was sent. In C they are small, and the garbage collector does not visit them.
+    # One object per sent record. The C version is small, and the garbage collector does not track it.
     from kafka_msgs._core.extension import DeliveryStorage
 
 NO_SEQUENCE = -1
@@ -45,7 +45,7 @@ _SEQUENCES = 2**31
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is. ``offset`` is -1 with ``acks=0``. ``timestamp`` is in milliseconds since the epoch."""
+    """The location of a record. ``offset`` is -1 with ``acks=0``. ``timestamp`` is in milliseconds since the epoch."""
 
     topic: str
     partition: int
@@ -64,12 +64,12 @@ NO_PRODUCER = ProducerIdAndEpoch(-1, -1)
 
 
 def add_to_sequence(sequence: int, count: int) -> int:
-    """Return the sequence ``count`` records later. After 2147483647 comes 0."""
+    """Return the sequence ``count`` records later. Sequences wrap to 0 after 2147483647."""
     return (sequence + count) % _SEQUENCES
 
 
 class ProducerBatch:
-    """Records for one partition, from the first ``append`` until the broker has them or they are given up."""
+    """Records for one partition, from the first ``append`` until they are delivered or have failed."""
 
     __slots__ = (
         "_builder",
@@ -112,22 +112,22 @@ class ProducerBatch:
         self.topic = topic
         self.partition = partition
         self.created = created
-        """When the first record came, in seconds of the network's clock."""
+        """The time of the first record, in seconds of the network's clock."""
         self.owner: Any = None
-        """The producer, for deliveries that wait; None when the batch is done."""
+        """The object that waits for deliveries; None when the batch is done."""
         self.append = builder.append
         self.collector: Any = builder._collector
-        """What counts the records while more of them can be added: one call of C adds a record and counts it."""
+        """The collector of an open batch: one C call adds a record and counts it."""
         self._count = 0
         self.callbacks: list[tuple[int, int, Callable[..., Any]]] | None = None
-        """Functions to call when the batch is done, each with the place of its record and the timestamp."""
+        """Callbacks for the end of the batch, each with the index and the timestamp of its record."""
         self.order: tuple[int, ...] = ()
-        """The place of the batch among those of its partition. The parts of a batch come one after the other."""
+        """Sort key among the batches of its partition. The parts of a split batch are consecutive."""
         self.reserved = 0
-        """Bytes of the buffer that the batch holds."""
+        """Bytes of buffer memory that the batch reserves."""
         self.attempts = 0
         self.retried = False
-        """Whether it is sent a second time, or is a part of a batch that was sent before."""
+        """Whether the batch, or the batch that it was split from, has been sent before."""
         self.last_error: Exception | None = None
         self.retry_at = 0.0
         self.producer = NO_PRODUCER
@@ -139,10 +139,10 @@ class ProducerBatch:
         self.log_append_time = -1
         self.error: Exception | None = None
         self.error_observed = False
-        """Whether a program has received the error of a record."""
+        """Whether the program has received the error of a record."""
         self.record_errors: dict[int, str | None] = {}
         self.parts: list[ProducerBatch] = []
-        """The smaller batches that took over the records, if the broker found this one too large."""
+        """The smaller batches that replace this one, if the broker found it too large."""
         self.pending: Future[None] | None = None
         self._codec = codec, level
         self._builder: BatchBuilder | None = builder
@@ -153,13 +153,13 @@ class ProducerBatch:
 
     @property
     def size(self) -> int:
-        """Bytes of the batch: as it is sent, once it was built, and without compression before that."""
+        """The size in bytes: encoded if the batch has been encoded, otherwise uncompressed."""
         return len(self._built) if self._builder is None else self._builder.size
 
     def encode(self) -> bytes:
-        """Return the bytes of the batch, with the producer and the sequence that it has now.
+        """Return the encoded batch, with its current producer id and sequence.
 
-        It is compressed at the first call. Raises ``MissingExtraError``.
+        The first call compresses it. Raises ``MissingExtraError``.
         """
         stamp = self.producer, self.sequence
         if self._builder is not None:
@@ -180,41 +180,41 @@ class ProducerBatch:
         return self._built
 
     def append_rows(self, columns: RowColumns, start: int, stop: int, timestamp: int) -> int:
-        """Add rows of columns until the batch is full; return how many were added. The batch must be open."""
+        """Add rows until the batch is full, and return their number. The batch must be open."""
         assert self._builder is not None
         return self._builder.append_rows(columns, start, stop, timestamp=timestamp)
 
     @property
     def count(self) -> int:
-        """How many records the batch has."""
+        """The number of records."""
         return self._count if self.collector is None else int(self.collector.count)
 
     @property
     def is_stamped(self) -> bool:
-        """Whether it was sent with the producer and the sequence that it has now."""
+        """Whether the last encoding has the current producer id and sequence."""
         return self._stamp == (self.producer, self.sequence)
 
     @property
     def is_open(self) -> bool:
-        """Whether records can still be added."""
+        """Whether the batch accepts records."""
         return self._builder is not None
 
     def complete(self, base_offset: int, log_append_time: int = -1) -> None:
-        """Say that the broker has the records."""
+        """Mark the records as delivered."""
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self._finish()
 
     def fail(self, error: Exception, record_errors: dict[int, str | None] | None = None) -> None:
-        """Say that the records were given up, and because of which of them (KIP-467)."""
+        """Mark the records as failed. ``record_errors`` lists the records that caused this (KIP-467)."""
         self.error = error
         self.record_errors = record_errors or {}
         self._finish()
 
     def split(self) -> list[ProducerBatch]:
-        """Move the records into smaller batches, which come in its place. The results are then those of the parts.
+        """Move the records into smaller batches, which replace this one and determine its results.
 
-        Each part has about half of the bytes, and at least one record.
+        Each part has about 50 % of the bytes, and at least one record.
         """
         (whole,) = read_batches(self.encode())
         records = list(whole)
@@ -231,7 +231,7 @@ class ProducerBatch:
         return self.parts
 
     def _split_evenly(self, records: Sequence[Record]) -> None:
-        """Divide by the number of records, where the bytes do not divide."""
+        """Split by the number of records if splitting by size is impossible."""
         self.parts.clear()
         half = (len(records) + 1) // 2
         for start in range(0, len(records), half):
@@ -247,7 +247,7 @@ class ProducerBatch:
         self.parts.append(part)
 
     def _hand_over(self) -> None:
-        """Share the memory and the callbacks out between the parts."""
+        """Distribute the memory and the callbacks among the parts."""
         for part in self.parts:
             part.reserved = self.reserved * part.count // self.count
         callbacks, self.callbacks = self.callbacks, None
@@ -260,7 +260,7 @@ class ProducerBatch:
         return taken
 
     def delivery_of(self, index: int) -> tuple[ProducerBatch, int]:
-        """Return the batch that a record is in now, and its place there."""
+        """Return the current batch of a record and its index in it."""
         batch = self
         while batch.parts:
             for part in batch.parts:  # pragma: no branch
@@ -271,7 +271,7 @@ class ProducerBatch:
         return batch, index
 
     def deliveries_of(self, index: int, count: int) -> Iterator[tuple[ProducerBatch, int, int]]:
-        """Yield the batches that some records are in now, with the place of the first one there and their number."""
+        """Yield the current batches of a range of records, each with the index of its first record and their number."""
         if not self.parts:
             yield self, index, count
         for part in self.parts:
@@ -282,7 +282,7 @@ class ProducerBatch:
             index = max(0, index - part.count)
 
     def metadata(self, index: int, timestamp: int) -> RecordMetadata:
-        """Return where a record is, or raise why it was given up. The batch must be done."""
+        """Return the metadata of a record, or raise its error. The batch must be done."""
         if self.error is not None:
             self.error_observed = True
             raise self.error
@@ -291,12 +291,12 @@ class ProducerBatch:
         return RecordMetadata(self.topic, self.partition, offset, time)
 
     def observed_error(self) -> Exception | None:
-        """Return why the records were given up, or None. A program receives it."""
+        """Return the error of a failed batch, or None, and mark it as received by the program."""
         self.error_observed = self.error is not None
         return self.error
 
     def finished(self) -> Future[None]:
-        """Return what is done as soon as the batch is done, or was split into parts."""
+        """Return a future that is done when the batch is done or has been split."""
         if self.pending is None:
             self.pending = Future()
             if self.done:
@@ -310,7 +310,7 @@ class ProducerBatch:
             self.pending.resolve(None)
 
     def _drop(self) -> None:
-        """Give the memory of the records back: deliveries may live for long."""
+        """Free the memory of the records: deliveries may outlive the batch by far."""
         self._built = b""
         self.owner = None
         if self._builder is not None:

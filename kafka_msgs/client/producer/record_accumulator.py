@@ -1,7 +1,7 @@
-"""Collects records into batches, by partition, within a bounded memory.
+"""Collects records into batches per partition, within bounded memory.
 
-It knows no broker: it says which batches wait and since when. ``sender`` decides when they leave. In Kafka this is the
-class ``org.apache.kafka.clients.producer.internals.RecordAccumulator``.
+It does not depend on brokers: it tracks which batches wait and since when, and ``sender`` decides when to send them. In
+Kafka this is the class ``org.apache.kafka.clients.producer.internals.RecordAccumulator``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["PartitionQueue", "RecordAccumulator", "TopicQueues"]
 
 
 class PartitionQueue:
-    """The batches of one partition that were not sent yet: closed ones in their order, then the open one."""
+    """The unsent batches of one partition: closed batches in order, then the open one."""
 
     __slots__ = ("closed", "open", "opened", "partition", "sequences", "topic")
 
@@ -29,24 +29,24 @@ class PartitionQueue:
         self.partition = partition
         self.open: ProducerBatch | None = None
         self.opened = 0
-        """How many batches were opened."""
+        """The number of batches opened so far."""
         self.closed: deque[ProducerBatch] = deque()
         self.sequences = PartitionSequences()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether the queue contains no batch."""
         return self.open is None and not self.closed
 
     @property
     def first(self) -> ProducerBatch:
-        """The batch that leaves next. The queue must not be empty."""
+        """The next batch to send. The queue must not be empty."""
         found = self.closed[0] if self.closed else self.open
         assert found is not None
         return found
 
     def requeue(self, batch: ProducerBatch) -> None:
-        """Put back a batch that is sent again: between those that were opened before it and after it."""
+        """Put back a batch for a retry, at its position by opening order."""
         before = 0
         for other in self.closed:
             if other.order > batch.order:
@@ -56,7 +56,7 @@ class PartitionQueue:
 
 
 class TopicQueues:
-    """The partitions of one topic, and the one that gets records without a key now."""
+    """The partitions of one topic, and the current sticky partition for records without a key."""
 
     __slots__ = ("leaders", "queues", "sticky", "topic")
 
@@ -64,41 +64,41 @@ class TopicQueues:
         self.topic = topic
         self.queues: list[PartitionQueue] = []
         self.leaders: list[PartitionQueue] = []
-        """The partitions that have a leader; all of them if none has one."""
+        """The partitions with a leader, or all partitions if none has one."""
         self.sticky: PartitionQueue | None = None
 
     def update(self, count: int, with_leader: Iterable[int]) -> None:
-        """Learn the number of partitions, and which of them have a leader. Partitions never become fewer."""
+        """Update the number of partitions and the partitions with a leader. The number never decreases."""
         self.queues += [PartitionQueue(self.topic, number) for number in range(len(self.queues), count)]
         self.leaders = [self.queues[number] for number in with_leader] or self.queues
 
     def switch(self, random: Random) -> PartitionQueue:
-        """Choose the partition that gets the next records without a key (KIP-794)."""
+        """Choose the partition for the next records without a key (KIP-794)."""
         self.sticky = self.leaders[next_sticky([len(queue.closed) for queue in self.leaders], random)]
         return self.sticky
 
 
 class RecordAccumulator:
-    """All batches that are not done, and the memory that they hold."""
+    """All incomplete batches, and the memory that they reserve."""
 
     def __init__(self, config: ProducerConfig, random: Random) -> None:
         self._config = config
         self._random = random
         self.owner: object = None
-        """The producer that users have, for deliveries that wait."""
+        """The object that waits for deliveries."""
         self.topics: dict[str, TopicQueues] = {}
         self.busy: dict[PartitionQueue, None] = {}
-        """The partitions that have batches to send. Those that waited longest come first."""
+        """The partitions that have batches to send, longest-waiting first."""
         self.incomplete: dict[ProducerBatch, PartitionQueue] = {}
-        """All batches that are not done, in the order in which they were opened."""
+        """All incomplete batches, in opening order."""
         self.reserved = 0
-        """Bytes of the buffer that are in use."""
+        """Bytes of buffer memory in use."""
         self.partitions = 0
         self.lock = Lock()
-        """Guards the open batches, which other threads append to. Everything else belongs to the I/O thread."""
+        """Guards the open batches, to which other threads append. All other state belongs to the I/O thread."""
 
     def topic(self, name: str, count: int, with_leader: Iterable[int]) -> TopicQueues:
-        """Return the partitions of a topic, with the given number of them."""
+        """Return the queues of a topic, updated to this number of partitions."""
         found = self.topics.setdefault(name, TopicQueues(name))
         before = len(found.queues)
         found.update(count, with_leader)
@@ -108,17 +108,17 @@ class RecordAccumulator:
         return found
 
     def can_allocate(self, size: int) -> int | None:
-        """Return how large a new batch may be whose first record takes ``size`` bytes; None if there is no room now.
+        """Return the size limit of a new batch for a first record of ``size`` bytes; None if the buffer is full.
 
-        An open batch holds as much as it may grow to. Half of the memory is shared out between the partitions, so that
-        all of them can have an open batch.
+        An open batch reserves its maximum size. The limit is 50 % of the buffer memory divided by the number of
+        partitions, so that every partition can have an open batch.
         """
         share = self._config.buffer_memory // (2 * max(1, self.partitions))
         wanted = max(min(self._config.batch_size, self._config.max_request_size, share), size)
         return wanted if self.reserved + wanted <= self._config.buffer_memory or not self.incomplete else None
 
     def open_batch(self, queue: PartitionQueue, size: int, now: float, transactional: bool) -> ProducerBatch:
-        """Close the open batch of a partition, and open another one that may grow to ``size`` bytes."""
+        """Close the open batch of a partition, and open a new one with a limit of ``size`` bytes."""
         self.close(queue)
         codec, level = self._config.compression, self._config.compression_level
         batch = ProducerBatch(queue.topic, queue.partition, now, codec=codec, level=level, size_limit=size)
@@ -134,7 +134,7 @@ class RecordAccumulator:
         return batch
 
     def close(self, queue: PartitionQueue) -> None:
-        """Take no more records into the open batch of a partition."""
+        """Close the open batch of a partition."""
         with self.lock:
             batch, queue.open = queue.open, None
         if batch is None:
@@ -147,22 +147,22 @@ class RecordAccumulator:
         queue.closed.append(batch)
 
     def close_all(self) -> None:
-        """Take no more records into any open batch."""
+        """Close all open batches."""
         for queue in self.busy:
             self.close(queue)
 
     def next_sticky(self, topic: TopicQueues) -> PartitionQueue:
-        """Let another partition of the topic get the records without a key."""
+        """Switch the sticky partition of a topic, which receives the records without a key."""
         return topic.switch(self._random)
 
     def requeue(self, batch: ProducerBatch) -> None:
-        """Put back a batch that must be sent again."""
+        """Put back a batch for a retry."""
         queue = self.incomplete[batch]
         queue.requeue(batch)
         self.busy[queue] = None
 
     def split(self, batch: ProducerBatch) -> list[ProducerBatch]:
-        """Replace a batch by smaller ones, which wait in its place."""
+        """Split a batch, and queue the parts in its position."""
         queue = self.incomplete.pop(batch)
         parts = batch.split()
         for part in parts:
@@ -173,12 +173,12 @@ class RecordAccumulator:
         return parts
 
     def release(self, batch: ProducerBatch) -> None:
-        """Forget a batch that is done, and give its memory back."""
+        """Remove a batch that is done, and free its memory."""
         if self.incomplete.pop(batch, None) is not None:
             self.reserved -= batch.reserved
 
     def clear(self) -> list[ProducerBatch]:
-        """Forget all batches; return those that were not done. Sequences begin anew."""
+        """Remove all batches, and return the incomplete ones. Sequences restart."""
         found = list(self.incomplete)
         self.incomplete.clear()
         self.busy.clear()
@@ -187,7 +187,7 @@ class RecordAccumulator:
         return found
 
     def pending_by_partition(self) -> list[tuple[PartitionQueue, ProducerBatch]]:
-        """Return all batches that wait to be sent, the open ones too."""
+        """Return all queued batches, including open ones."""
         found = []
         for queue in self.busy:
             found += [(queue, batch) for batch in queue.closed]
@@ -196,7 +196,7 @@ class RecordAccumulator:
         return found
 
     def take_out(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
-        """Take a batch that waits out of its queue; return whether it was there."""
+        """Remove a batch from its queue; return whether the queue contained it."""
         with self.lock:
             if queue.open is batch:
                 queue.open = None

@@ -1,8 +1,9 @@
 """Sends batches to the leaders of their partitions.
 
-``Sender.run`` is one piece of logic that runs by itself as long as the producer is open. A turn of it does whatever can
-be done now, and never waits. ``accumulator`` has the batches, ``sequences`` and ``transactions`` say which of them may
-leave, ``batch_completion`` decides what becomes of them, ``broker_channels`` and ``metadata_refresh`` know the brokers.
+``Sender.run`` is a flow that runs as a task while the producer is open. Each turn does all the work that is possible
+now, and never waits. ``accumulator`` holds the batches, ``sequences`` and ``transactions`` decide which batches to
+send, ``batch_completion`` completes or retries them, and ``broker_channels`` and ``metadata_refresh`` track the
+brokers.
 In Kafka this is the class ``org.apache.kafka.clients.producer.internals.Sender``.
 """
 
@@ -59,10 +60,10 @@ class Sender:
         self._identifying: Task[None] | None = None
         self._due: float | None = None
         self.fatal: Exception | None = None
-        """The error after which nothing is sent any more."""
+        """The error that stopped sending for good."""
 
     def run(self) -> Flow[None]:
-        """Send whatever there is to send, until the producer is closed."""
+        """Send batches until the producer is closed."""
         while True:
             self._turn(self._core.network.now())
             if self._woken.done:
@@ -70,27 +71,27 @@ class Sender:
             yield Wait(list(self._pending()), self._due)
 
     def wake(self) -> None:
-        """Say that there is something new to do."""
+        """Wake the sender for new work."""
         self._woken.resolve(None)
 
     def give_up(self, error: Exception) -> None:
-        """Give up all records that are not delivered."""
+        """Fail all undelivered records."""
         self._outcomes.give_up(error)
 
     def cause_of(self, batch: ProducerBatch) -> Exception | None:
-        """Return the last failure that a batch has met, if there was one."""
+        """Return the last error of a batch, or None."""
         return self._outcomes.cause_of(batch)
 
     def drop_unsent(self, error: Exception) -> None:
-        """Give up what waits to be sent: the transaction that it belongs to is aborted."""
+        """Fail the unsent batches of a transaction that is being aborted."""
         self._outcomes.drop_unsent(error)
 
     def purge(self) -> int:
-        """Drop what waits to be sent for the first time; return the number of records."""
+        """Drop batches that were never sent, and return the number of their records."""
         return self._outcomes.purge()
 
     def close(self) -> None:
-        """Stop what runs by itself."""
+        """Stop the background tasks."""
         self._leaders.close()
         for task in (self._identifying, *(node.opening for node in self._nodes.values())):
             if task is not None:
@@ -104,7 +105,7 @@ class Sender:
             yield from node.pending()
 
     def _turn(self, now: float) -> None:
-        """Do what can be done now."""
+        """Do all work that is possible now."""
         self._due = None
         self._has_producer_id()
         if self._transactions is not None:
@@ -128,14 +129,14 @@ class Sender:
             self._schedule_wakeup(now)
 
     def _schedule_wakeup(self, moment: float | None) -> None:
-        """Have another turn at this moment, at the latest."""
+        """Run the next turn at this time at the latest."""
         if moment is not None and (self._due is None or moment < self._due):
             self._due = moment
 
-    # What comes back
+    # Responses
 
     def _connect(self, node: BrokerChannel, now: float) -> None:
-        """Take over a connection that was made, or learn why it was not."""
+        """Use a new connection, or handle the failure to connect."""
         try:
             node.connected()
         except AuthenticationError as error:
@@ -144,14 +145,14 @@ class Sender:
             self._broken(node, now, error)
 
     def _broken(self, node: BrokerChannel, now: float, error: Exception | None) -> None:
-        """Wait before the next connection to a broker, and ask where its partitions are now."""
+        """Back off before reconnecting to a broker, and refresh the leaders of its partitions."""
         if error is not None:
             self._outcomes.troubles[node.broker_id] = error
         node.broken(now)
         self._leaders.invalidate(queue.topic for queue in self._accumulator.busy)
 
     def _collect(self, node: BrokerChannel, now: float) -> None:
-        """Take the answers of a broker, in order."""
+        """Handle the responses of a broker, in order."""
         exchanges = node.exchanges
         node.check(now)
         while exchanges and exchanges[0].answer.done:
@@ -171,10 +172,10 @@ class Sender:
         node.resume_at = max(node.resume_at, now + response.throttle_time_ms / 1000)
         self._outcomes.handle_response(response, done, now)
 
-    # What leaves
+    # Requests
 
     def _ready(self, now: float) -> bool:
-        """Whether the producer has its id, if it needs one."""
+        """Whether the producer has a producer id or does not need one."""
         identity = self._identity
         if identity is None:
             return True
@@ -188,7 +189,7 @@ class Sender:
         return self._identifying is None
 
     def _has_producer_id(self) -> None:
-        """Learn how asking for a producer id ended."""
+        """Handle the result of the request for a producer id."""
         task = self._identifying
         if task is not None and task.done:
             self._identifying = None
@@ -198,7 +199,7 @@ class Sender:
                 self.fatal = error
 
     def _drain(self, now: float) -> bool:
-        """Send one request to each broker that can take one; return whether anything was sent."""
+        """Send one request to each available broker; return whether anything was sent."""
         loads: dict[int, list[ProducerBatch]] = {}
         sizes: dict[int, int] = {}
         for queue in tuple(self._accumulator.busy):
@@ -220,7 +221,7 @@ class Sender:
         return bool(loads)
 
     def _node_for(self, queue: PartitionQueue, now: float) -> BrokerChannel | None:
-        """Return the broker that the first batch of a partition can go to now. The batch is then closed."""
+        """Return the broker that can receive the first batch of a partition now, or None. Closes the batch."""
         due = self._due_at(queue)
         if due > now:
             self._schedule_wakeup(due)
@@ -243,12 +244,12 @@ class Sender:
         return node
 
     def _due_at(self, queue: PartitionQueue) -> float:
-        """Return when the first batch of a partition may leave."""
+        """Return when the first batch of a partition may be sent."""
         batch = queue.first
         return batch.retry_at if queue.closed else batch.created + self._config.linger
 
     def _reaches(self, node: BrokerChannel, now: float) -> bool:
-        """Whether a request can be sent to a broker now."""
+        """Whether the broker can receive a request now."""
         if node.resume_at > now:
             self._schedule_wakeup(node.resume_at)
             return False
@@ -261,7 +262,7 @@ class Sender:
         return False
 
     def _take(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Take the first batch out of a queue. The partition goes behind the others."""
+        """Take the first batch out of a queue. Move the partition to the end of the line."""
         queue.closed.popleft()
         del self._accumulator.busy[queue]
         if not queue.is_empty:
@@ -283,7 +284,7 @@ class Sender:
         self._schedule_wakeup(now + self._config.request_timeout)
 
     def _topic_ids(self, batches: list[ProducerBatch]) -> dict[str, UUID] | None:
-        """Return the ids of the topics, or None if one of them has none."""
+        """Return the topic ids, or None if a topic has none."""
         found = {batch.topic: self._core.cluster.topic_id(batch.topic) for batch in batches}
         known = {topic: topic_id for topic, topic_id in found.items() if topic_id is not None}
         return known if len(known) == len(found) else None

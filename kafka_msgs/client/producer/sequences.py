@@ -1,8 +1,8 @@
-"""Which sequence a batch gets, and what follows from its errors (KIP-98, KIP-360).
+"""Sequence numbers of batches, and their error handling (KIP-98, KIP-360).
 
-The broker drops a batch that it has already, by producer id, epoch and sequence. So a batch keeps its sequence when it
-is sent again. If records were lost in between, the producer goes on with a new epoch, in which sequences start at 0.
-The rules are those of Kafka's class ``org.apache.kafka.clients.producer.internals.TransactionManager``.
+The broker drops duplicate batches by producer id, epoch and sequence, so a batch keeps its sequence when it is retried.
+If records before it were lost, the producer continues with a new epoch, whose sequences start at 0. This module follows
+Kafka's class ``org.apache.kafka.clients.producer.internals.TransactionManager``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["PartitionSequences", "SequenceManager"]
 
 _LAST_EPOCH: Final = 2**15 - 1
 _HALF: Final = 2**30
-"""Half of all sequences: a sequence that is further ahead is behind."""
+"""50 % of the sequence range: a larger distance counts as negative."""
 
 
 class PartitionSequences:
@@ -42,15 +42,15 @@ class PartitionSequences:
         self.producer = NO_PRODUCER
         self.next = 0
         self.in_flight: list[ProducerBatch] = []
-        """The batches that have a sequence and are not done, by sequence. Some of them wait to be sent again."""
+        """The incomplete batches with a sequence, by sequence. Some of them wait for a retry."""
         self.last_acked = NO_SEQUENCE
-        """The sequence of the last record that the broker has."""
+        """The sequence of the last acknowledged record."""
         self.last_offset = -1
         self.unresolved = False
-        """Whether a batch was given up without knowing if the broker has it."""
+        """Whether a batch failed without a definite response from the broker."""
 
     def restart(self, producer: ProducerIdAndEpoch) -> None:
-        """Let the sequences start at 0 for this producer, also those of the batches that are on their way."""
+        """Restart the sequences at 0 for this producer id and epoch, including batches in flight."""
         self.producer = producer
         self.next = 0
         self.last_acked = NO_SEQUENCE
@@ -59,7 +59,7 @@ class PartitionSequences:
             self.next = add_to_sequence(self.next, batch.count)
 
     def acked(self, batch: ProducerBatch) -> None:
-        """Learn that the broker has a batch. Answers come out of order after a change of the leader."""
+        """Record an acknowledged batch. After a leader change, responses may arrive out of order."""
         last = add_to_sequence(batch.sequence, batch.count - 1)
         if self.last_acked == NO_SEQUENCE or add_to_sequence(last, -self.last_acked) < _HALF:
             self.last_acked = last
@@ -67,7 +67,7 @@ class PartitionSequences:
             self.last_offset = max(self.last_offset, batch.base_offset + batch.count - 1)
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """Let the parts of a batch have its sequences."""
+        """Replace a batch by its parts, which share its range of sequences."""
         if batch not in self.in_flight:
             return
         sequence = batch.sequence
@@ -78,38 +78,38 @@ class PartitionSequences:
         self.in_flight[place : place + 1] = parts
 
     def is_overtaken(self, batch: ProducerBatch) -> bool:
-        """Whether the broker has a later record than those of the batch, which it then never takes in this epoch."""
+        """Whether the broker has acknowledged a later record: it then rejects the batch in this epoch."""
         return self.last_acked != NO_SEQUENCE and add_to_sequence(self.last_acked, -batch.sequence) < _HALF
 
     @property
     def is_retrying(self) -> bool:
-        """Whether a batch is being sent again. What follows it could be taken in its place."""
+        """Whether a batch is being retried. A new batch could take its position in the log."""
         return any(batch.retried for batch in self.in_flight)
 
     def is_next(self, batch: ProducerBatch) -> bool:
-        """Whether the batch follows the last record that the broker has."""
+        """Whether the batch directly follows the last acknowledged record."""
         return batch.sequence == (0 if self.last_acked == NO_SEQUENCE else add_to_sequence(self.last_acked, 1))
 
 
 class SequenceManager:
-    """The identity of the producer, and the rules about the sequences of its partitions."""
+    """The producer id and epoch, and the sequences of all partitions."""
 
     def __init__(self, *, transactional: bool) -> None:
         self.producer = NO_PRODUCER
         self._transactional = transactional
         self._restart: set[PartitionSequences] = set()
-        """The partitions whose sequences start again with the next epoch."""
+        """The partitions whose sequences restart with the next epoch."""
         self._unresolved: set[PartitionSequences] = set()
         self.needs_new_id = False
-        """Whether the epochs of the producer id are used up, so that another id is needed."""
+        """Whether the producer id has used all of its epochs, so that a new id is needed."""
 
     def may_send(self, sequences: PartitionSequences, batch: ProducerBatch) -> bool:
-        """Whether the first batch of a partition may leave now.
+        """Whether the first batch of a partition may be sent now.
 
-        Nothing follows the first batch of a producer before the broker has it. A broker that does not know the
-        producer yet accepts any sequence. If it refused the first batch (it is not the leader yet) and accepted the
-        second, it would refuse the first for ever. For the same reason nothing new follows a batch that is sent again:
-        the broker may have lost its state.
+        After the first batch of a producer, the next batch waits for the acknowledgement: a broker without state of
+        this producer accepts any sequence, so if it refused the first batch (it is not the leader yet) and accepted the
+        second, it would refuse the first permanently. New batches also wait while a batch is retried, because the
+        broker may have lost its state.
         """
         if self.producer == NO_PRODUCER or self.needs_new_id:
             return False
@@ -119,7 +119,7 @@ class SequenceManager:
         return sequences.in_flight[0] is batch
 
     def assign(self, sequences: PartitionSequences, batch: ProducerBatch) -> None:
-        """Give a batch that leaves for the first time its sequence."""
+        """Assign a sequence to a batch that is sent for the first time."""
         batch.sequence_was_reset = False
         if batch.sequence != NO_SEQUENCE:
             return
@@ -130,18 +130,18 @@ class SequenceManager:
         sequences.in_flight.append(batch)
 
     def completed(self, sequences: PartitionSequences, batch: ProducerBatch) -> None:
-        """Learn that the broker has a batch."""
+        """Record a delivered batch."""
         if batch in sequences.in_flight:
             sequences.in_flight.remove(batch)
         if batch.producer != sequences.producer:
             return
         if batch.is_stamped:
             sequences.acked(batch)
-        else:  # it was numbered anew while it was in flight, so those behind it have wrong numbers
+        else:  # it was renumbered while it was in flight, so later batches have wrong sequences
             self._restart.add(sequences)
 
     def failed(self, sequences: PartitionSequences, batch: ProducerBatch, *, known: bool) -> None:
-        """Learn that a batch was given up. ``known`` says that the broker does not have it."""
+        """Record a failed batch. ``known`` means that the broker does not have it."""
         if batch in sequences.in_flight:
             sequences.in_flight.remove(batch)
         if self._transactional or batch.sequence == NO_SEQUENCE:
@@ -155,7 +155,7 @@ class SequenceManager:
     def retries(
         self, sequences: PartitionSequences, batch: ProducerBatch, error: ErrorCode, log_start_offset: int
     ) -> bool:
-        """Whether a batch is sent again after an error of the broker. May ask for a new epoch."""
+        """Return whether to retry a batch after a broker error. May request a new epoch."""
         if error == ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retries_unknown(sequences, batch, log_start_offset)
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -183,7 +183,7 @@ class SequenceManager:
         return True
 
     def resolve_unresolved(self) -> None:
-        """Find out what became of batches that were given up, and go on with a new epoch if records were lost."""
+        """Resolve failed batches without a definite response; continue with a new epoch if records were lost."""
         for sequences in [each for each in self._unresolved if not each.in_flight]:
             self._unresolved.discard(sequences)
             sequences.unresolved = False
@@ -200,7 +200,7 @@ class SequenceManager:
         self.begin(ProducerIdAndEpoch(self.producer.id, self.producer.epoch + 1))
 
     def begin(self, producer: ProducerIdAndEpoch) -> None:
-        """Go on with this id and epoch. Sequences start at 0: at once where records were lost, later elsewhere."""
+        """Use this id and epoch. Sequences restart at 0: at once after lost records, otherwise at the next batch."""
         self.producer = producer
         self.needs_new_id = False
         for sequences in self._restart:
@@ -210,7 +210,7 @@ class SequenceManager:
         self._restart.clear()
 
     def init_producer_id(self, core: ClientCore, config: ProducerConfig) -> Flow[None]:
-        """Get a producer id from any broker, for a producer without transactions."""
+        """Request a producer id from any broker, for a producer without transactions."""
         deadline = core.deadline(config.delivery_timeout)
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
         backoff = core.directory.new_backoff(deadline)

@@ -1,7 +1,7 @@
-"""Arrow tables to records, and what became of them as a table. This module needs the extra ``arrow``.
+"""Conversion of Arrow tables to records, and of delivery results to a table. Needs the extra ``arrow``.
 
-Rows go to batches as they are in Arrow's buffers: no row becomes an object, except the first of each batch. Rows with
-headers are the exception. Rows are sorted by partition first, and the result is put back into their order.
+Rows go from Arrow's buffers to batches directly: only the first row of each batch, and rows with headers, become Python
+objects. Rows are sorted by partition first; the result is in the original order.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from kafka_msgs.records.builder import RowColumns
 __all__ = ["COLUMNS", "PartitionedRows", "delivery_table", "rows_of"]
 
 COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
-"""The columns that a table may have, each of them optional."""
+"""The optional columns of a table."""
 
 _RESULT: Final = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("timestamp", pa.int64())])
 _ANY: Final = -1
-"""Stands for no partition in particular."""
+"""Means any partition."""
 
 
 @define(eq=False)
 class PartitionedRows:
-    """Some rows of a table, sorted by partition."""
+    """Rows of a table, sorted by partition."""
 
     count: int
     now: int
-    """The time of rows without a timestamp, in ms."""
+    """The timestamp of rows without one, in ms."""
     order: Any
-    """The place of each row in the table, or None if they are in the order of the table."""
+    """The original index of each row, or None if the rows are in table order."""
     runs: list[tuple[int | None, int, int]]
-    """Partitions, each with its first row and the row after its last. None is for no partition in particular."""
+    """Partitions, each with its first row and the row after its last. None means any partition."""
     columns: RowColumns
     _keys: Any
     _values: Any
     _times: Any
     _headers: list[Any] | None
     sent: list[tuple[ProducerBatch, int, int]] = field(factory=list)
-    """Where the rows are: batches, each with the place of the first row there, and the number of rows."""
+    """The batches of the rows, each with the batch index of its first row and the number of rows."""
 
     def add(self, batch: ProducerBatch, row: int, stop: int) -> int:
-        """Add rows to an open batch until it is full; return how many were added."""
+        """Add rows to an open batch until it is full, and return their number."""
         first = batch.count
         if self._headers is None:
             added = batch.append_rows(self.columns, row, stop, self.now)
@@ -89,11 +89,11 @@ class PartitionedRows:
 
 
 def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partitioner | None) -> Iterator[PartitionedRows]:
-    """Yield the rows of a table, for a topic with so many partitions. ``now`` (ms) is for rows without a timestamp.
+    """Yield the rows of a table for a topic with ``count`` partitions. ``now`` (ms) is for rows without a timestamp.
 
-    Keys and values are binary or text. Headers are lists of structs of a name and a value. Timestamps are of Arrow's
-    type, or milliseconds. Raises ``UnknownColumnError``, ``ColumnTypeError``, and ``RecordWriteError`` for a partition
-    that is not there.
+    Keys and values are binary or string columns. Headers are lists of structs with a name and a value. Timestamps have
+    an Arrow timestamp type or are milliseconds. Raises ``UnknownColumnError``, ``ColumnTypeError``, and
+    ``RecordWriteError`` for a partition that does not exist.
     """
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise ColumnTypeError(column="", expected="an Arrow table", found=type(table).__name__)
@@ -110,13 +110,13 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
 def delivery_table(pieces: list[PartitionedRows]) -> Any:
     """Return a table with the partition, the offset and the timestamp (ms) of each row. All batches must be done.
 
-    Raises the error of a row that was given up.
+    Raises the error of a failed row.
     """
     return pa.concat_tables([_RESULT.empty_table(), *(rows.result() for rows in pieces)])
 
 
 def _sorted(found: dict[str, Any], partitions: Any, count: int, now: int) -> PartitionedRows:
-    """Return rows with those of a partition together. Within a partition they stay in their order."""
+    """Return the rows grouped by partition. Within a partition they keep their order."""
     order = None
     runs: list[tuple[int | None, int, int]] = [(None, 0, count)]
     if partitions is not None:
@@ -139,7 +139,7 @@ def _sorted(found: dict[str, Any], partitions: Any, count: int, now: int) -> Par
 
 
 def _partitions(asked: Any, keys: Any, rows: int, topic: str, count: int, partitioner: Partitioner | None) -> Any:
-    """Return the partition of each row, or None if no row has one. ``_ANY`` is for rows without key and partition."""
+    """Return the partition of each row, or None if no row has one. ``_ANY`` means neither key nor partition."""
     if asked is not None:
         for wrong in asked.filter(pc.or_(pc.less(asked, 0), pc.greater_equal(asked, count))).slice(0, 1).to_pylist():
             reason = f"{topic} has the partitions 0 to {count - 1}, not {wrong!r}"
@@ -176,7 +176,7 @@ def _repeated(value: int, count: int, type_: Any) -> Any:
 
 
 def _counted(first: int, count: int) -> Any:
-    """Return offsets from the first one on. Those of a producer with ``acks=0`` are all -1."""
+    """Return consecutive offsets from ``first``. With ``acks=0`` all offsets are -1."""
     if first < 0:
         return _repeated(first, count, pa.int64())
     return pc.add(pc.cumulative_sum(_repeated(1, count, pa.int64())), first - 1)

@@ -1,8 +1,8 @@
-"""Transactions of a producer: their state, and the requests to their coordinator (KIP-98, KIP-360, KIP-890).
+"""Producer transactions: their state, and the requests to the coordinator (KIP-98, KIP-360, KIP-890).
 
-With version 2 of transactions (the feature ``transaction.version`` of the cluster) the brokers add partitions to a
-transaction by themselves, and every end of a transaction gives the producer a new epoch. Before, the producer adds
-partitions, and asks for a new epoch after an error. In Kafka this is the class
+With transactions version 2 (the cluster feature ``transaction.version``), brokers add partitions to a transaction
+themselves, and each end of a transaction returns a new producer epoch. In earlier versions, the producer adds
+partitions, and requests a new epoch after an error. In Kafka this is the class
 ``org.apache.kafka.clients.producer.internals.TransactionManager``.
 """
 
@@ -57,20 +57,20 @@ _FATAL: Final = frozenset(
         _E.INVALID_TRANSACTION_TIMEOUT, _E.PRODUCER_FENCED,
     }
 )  # fmt: skip
-"""Errors after which this producer cannot have transactions any more."""
+"""Errors after which this producer cannot use transactions any more."""
 _WAITED_FOR: Final = frozenset({_E.CONCURRENT_TRANSACTIONS, _E.UNKNOWN_TOPIC_OR_PARTITION})
-"""Errors that pass, in addition to those that Kafka calls retriable: an earlier transaction is still being ended."""
+"""Transient errors that Kafka does not mark as retriable: an earlier transaction is still ending."""
 
 _FEATURE: Final = "transaction.version"
 _ADD_PARTITIONS: Final = 3
 _COMMIT_OFFSETS: Final = 4
 _END: Final = 4
-"""The last versions of requests before version 2 of transactions."""
+"""The last request versions before transactions version 2."""
 _ANY: Final = 2**15 - 1
 
 
 class TransactionManagerState(Enum):
-    """What a producer with transactions can do now."""
+    """The state of a transactional producer."""
 
     NEW = "is not initialized"
     READY = "has no transaction"
@@ -81,7 +81,7 @@ class TransactionManagerState(Enum):
 
 
 class TransactionManager:
-    """The transactions of one producer, one after the other."""
+    """The consecutive transactions of one producer."""
 
     def __init__(self, core: ClientCore, config: ProducerConfig, identity: SequenceManager) -> None:
         assert config.transactional_id is not None
@@ -92,29 +92,29 @@ class TransactionManager:
         self._name: str = config.transactional_id
         self.state = TransactionManagerState.NEW
         self.error: Exception | None = None
-        """Why the transaction can only be aborted, or why there can be none any more."""
+        """The error that requires an abort or disables transactions."""
         self.is_v2 = False
-        """Whether the cluster has version 2 of transactions (KIP-890)."""
+        """Whether the cluster uses transactions version 2 (KIP-890)."""
         self.adding: Task[None] | None = None
-        """The request that adds partitions now."""
+        """The task that is adding partitions."""
         self._added: set[TopicPartition] = set()
         self._to_add: set[TopicPartition] = set()
         self._has_offsets = False
 
-    # What the sender asks
+    # Called by the sender
 
     @property
     def may_send(self) -> bool:
-        """Whether batches may leave now."""
+        """Whether batches may be sent now."""
         return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING)
 
     @property
     def can_abort(self) -> bool:
-        """Whether there is a transaction that can be aborted."""
+        """Whether a transaction can be aborted."""
         return self.state in (TransactionManagerState.OPEN, TransactionManagerState.ABORTABLE)
 
     def has_partition(self, topic: str, partition: int) -> bool:
-        """Whether a partition is in the transaction; begins to add it if it is not."""
+        """Return whether a partition is in the transaction; start to add it otherwise."""
         place = TopicPartition(topic, partition)
         if self.is_v2:
             self._added.add(place)
@@ -124,7 +124,7 @@ class TransactionManager:
         return place in self._added
 
     def add_pending_partitions(self) -> None:
-        """Begin to add the partitions that wait, if there are any and no other request adds some now."""
+        """Start to add pending partitions unless a request is already adding some."""
         if self.adding is not None and self.adding.done:
             self.adding = None
         if self.adding is None and self._to_add:
@@ -132,26 +132,26 @@ class TransactionManager:
 
     @property
     def reason(self) -> Exception:
-        """Why records are given up."""
+        """Return the error of records that fail with the transaction."""
         return self.error or TransactionStateError(action="send records", state="aborts its transaction")
 
     def batch_failed(self, error: Exception) -> None:
-        """Learn that records of the transaction were given up: it cannot be committed any more."""
+        """Record that records of the transaction failed: it cannot be committed any more."""
         if isinstance(error, BrokerError) and error.error in _FATAL:
             self._end_forever(error)
         elif self.state in (TransactionManagerState.OPEN, TransactionManagerState.ENDING):
             self.state, self.error = TransactionManagerState.ABORTABLE, error
 
-    # What the user asks
+    # Called for the user
 
     def initialize(self, deadline: float) -> Flow[None]:
-        """Get the producer id of the transactional id. An earlier producer with that name is fenced off."""
+        """Request the producer id of the transactional id. This fences off earlier producers with that id."""
         self._require("initialize transactions", TransactionManagerState.NEW)
         yield from self._take_identity(NO_PRODUCER, deadline)
         self.state = TransactionManagerState.READY
 
     def begin(self) -> None:
-        """Begin a transaction. Nothing is sent."""
+        """Begin a transaction, without a request."""
         self._require("begin a transaction", TransactionManagerState.READY)
         self._added.clear()
         self._to_add.clear()
@@ -159,7 +159,7 @@ class TransactionManager:
         self.state = TransactionManagerState.OPEN
 
     def require_open(self, action: str) -> None:
-        """Raise unless there is a transaction that can be committed."""
+        """Raise unless a transaction can be committed."""
         self._require(action, TransactionManagerState.OPEN)
 
     def send_offsets(
@@ -184,18 +184,18 @@ class TransactionManager:
             raise
 
     def begin_commit(self) -> None:
-        """Take no more records; what was sent is still sent. Raises if the transaction cannot be committed."""
+        """Accept no more records; added records are still delivered. Raises if the transaction cannot be committed."""
         self._require("commit a transaction", TransactionManagerState.OPEN, TransactionManagerState.ENDING)
         self.state = TransactionManagerState.ENDING
 
     def begin_abort(self) -> None:
-        """Take no more records. Those that wait to be sent are given up."""
+        """Accept no more records. Unsent records fail."""
         if self.state is not TransactionManagerState.ABORTABLE:
             self._require("abort a transaction", TransactionManagerState.OPEN)
         self.state = TransactionManagerState.ABORTABLE
 
     def end(self, *, commit: bool, deadline: float) -> Flow[None]:
-        """Ask the coordinator to commit or to abort, after everything was sent or given up."""
+        """Request a commit or an abort from the coordinator, after all records are delivered or have failed."""
         if commit and self.state is TransactionManagerState.ABORTABLE and self.error is not None:
             raise self.error
         while self.adding is not None and not self.adding.done:
@@ -232,7 +232,7 @@ class TransactionManager:
         self._identity.begin(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
 
     def _add_partitions(self) -> Flow[None]:
-        """Add the partitions that wait (before version 2)."""
+        """Add pending partitions (before version 2)."""
         places, self._to_add = self._to_add, set()
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(places):
@@ -261,13 +261,13 @@ class TransactionManager:
         yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(request, response), 0))
 
     def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Flow[R]:
-        """Ask the coordinator of the transactions, as often as it takes. Raises the error that remains."""
+        """Send a request to the transaction coordinator, with retries. Raises the final error."""
         connection = yield from self._core.coordinator_link(self._name, CoordinatorKind.TRANSACTION, deadline=deadline)
         version = self._version(connection, type(request), highest)
         return (yield from self._repeat(request, version, deadline, error_of))
 
     def _version(self, connection: BrokerConnection, cls: type[Request[Any]], highest: int) -> int:
-        """Return the version to use, and learn which version of transactions the cluster has."""
+        """Return the request version to use, and record the transactions version of the cluster."""
         features = () if connection.api_versions is None else connection.api_versions.finalized_features
         self.is_v2 = any(each.name == _FEATURE and each.max_version_level >= 2 for each in features)
         return min(connection.highest_version(cls), highest)
@@ -292,7 +292,7 @@ class TransactionManager:
         return response
 
     def _raise(self, error: ErrorCode, api: str) -> None:
-        """Raise the error of an answer, and remember it if it is final."""
+        """Raise the error of a response, and store it if it is fatal."""
         if error in _FENCED:
             fenced = ProducerFencedError(error=error, retriable=False, api=api, subject=self._name)
             self._end_forever(fenced)
@@ -317,7 +317,7 @@ class TransactionManager:
 
 
 def _first_error(places: Collection[TopicPartition], response: AddPartitionsToTxnResponse) -> int:
-    """Return the error that decides about a request to add partitions; those that do not pass come first.
+    """Return the decisive error of a request to add partitions: non-transient errors come first.
 
     A partition that the response does not mention was not added.
     """
@@ -333,5 +333,5 @@ def _first_error(places: Collection[TopicPartition], response: AddPartitionsToTx
 
 
 def _settled(task: Task[None], deadline: float) -> Flow[None]:
-    """Wait until a task has ended, in whatever way."""
+    """Wait until a task has ended, whether it succeeds or fails."""
     yield Wait((task,), deadline)

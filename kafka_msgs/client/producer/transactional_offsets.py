@@ -1,4 +1,4 @@
-"""Offsets of a consumer group that are committed with a transaction (KIP-447)."""
+"""Consumer group offsets that a transaction commits (KIP-447)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["ConsumerGroupMetadata", "OffsetAndMetadata", "commit_errors", "commi
 
 @frozen
 class OffsetAndMetadata:
-    """How far a group has come in a partition: the offset of the next record, and what else is kept with it."""
+    """A committed position: the offset of the next record, with its leader epoch and metadata."""
 
     offset: int
     leader_epoch: int = -1
-    """The leader epoch of the last record; -1 if it is not known."""
+    """The leader epoch of the last record; -1 if unknown."""
     metadata: str | None = ""
 
 
@@ -36,7 +36,7 @@ def commit_request(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     group: ConsumerGroupMetadata,
 ) -> TxnOffsetCommitRequest:
-    """Return the request that commits offsets with the transaction of this producer."""
+    """Return the request that commits offsets in a producer's transaction."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
         entry = TxnOffsetCommitRequestPartition(
@@ -63,7 +63,7 @@ def commit_request(
 def normalize_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata | str
 ) -> tuple[dict[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]:
-    """Return offsets and a group in their full form."""
+    """Return the offsets and the group metadata as full objects."""
     found = {
         place: OffsetAndMetadata(offset) if isinstance(offset, int) else offset for place, offset in offsets.items()
     }
@@ -71,7 +71,7 @@ def normalize_offsets(
 
 
 def commit_errors(request: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse) -> Iterator[int]:
-    """Yield the error codes of the partitions that have one. A partition without an answer was not committed."""
+    """Yield the error codes of failed partitions. A partition missing from the response was not committed."""
     codes = {
         (topic.name, each.partition_index): each.error_code for topic in response.topics for each in topic.partitions
     }
