@@ -23,7 +23,7 @@ enum {
     OP_STRUCT = 13,
 };
 
-/* The number of ops of fixed size, which come first. */
+/* The ops whose size never varies come first; so many. */
 #define FIXED_OPS 9
 
 /* By op: the bytes of a value (0 if that varies), and of a length that is not compact; the kind of the column, and the

@@ -24,18 +24,18 @@ T = TypeVar("T")
 
 
 class Client:
-    """A client, which sends any request to the right broker.
+    """A client that sends any request to the right broker.
 
         with Client("localhost:9092") as client:
             response = client.call(MetadataRequest(topics=None))
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or Kafka's
-    properties: a mapping of them, or the ``Path`` of their file. The options are those of ``ClientConfig``. Nothing
-    connects before the first call.
+    The first argument is one broker address (``host:port``) or several, a ``ClientConfig``, or Kafka's properties: a
+    mapping, or the ``Path`` of a properties file. The keyword arguments are the fields of ``ClientConfig``. The client
+    connects at the first call.
 
-    One thread of its own does the input and output; it starts with the first call. Any thread may use
-    the client. With ``threadless`` there is no such thread: the client then belongs to the thread that
-    uses it, and nothing happens between the calls.
+    A dedicated thread does the input and output; it starts with the first call. Any thread may use the
+    client. With ``threadless`` there is no such thread: only one thread may use the client, and it is
+    idle between calls.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Client:
     ) -> R:
         """Send a request to the right broker or brokers, and return the response. See ``ClientCore.call``.
 
-        ``timeout`` is in seconds; None is for the timeout of the client.
+        ``timeout`` is in seconds; None is the timeout of the client.
         """
         flow = self.core.call(
             request, deadline=self.core.deadline(timeout), version=version, broker_id=broker_id, retry=retry
@@ -70,7 +70,7 @@ class Client:
         return self.network.run(flow)
 
     def run(self, flow: Flow[T]) -> T:
-        """Run a piece of logic over the connections of this client, and return its value."""
+        """Run a flow over the connections of this client, and return its value."""
         return self.network.run(flow)
 
     def metrics(self) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Client:
         return self.core.metrics()
 
     def close(self) -> None:
-        """Close every connection. Calls that wait raise ``ClientClosedError``."""
+        """Close every connection. Pending calls raise ``ClientClosedError``."""
         self.network.close()
 
     def __enter__(self) -> Self:

@@ -30,26 +30,27 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class Producer(BlockingFacade):
-    """Writes records to topics.
+    """A producer that writes records to topics.
 
         with Producer("localhost:9092", compression="lz4") as producer:
             delivery = producer.send("events", b"value", key=b"key")
             producer.flush()
             print(delivery.result())
 
-    The first argument is the address of a broker (``host:port``), or several, or a ``ClientConfig``, or a mapping with
-    Kafka's property names (``bootstrap.servers``, ``acks``, ...), or the ``Path`` of a file of them, or an
-    ``Client``, which the producer then shares and does not close. The options are those of ``ProducerConfig``, and
+    The first argument is one broker address (``host:port``) or several, a ``ClientConfig``, a mapping with Kafka's
+    property names (``bootstrap.servers``, ``acks``, ...), the ``Path`` of a properties file, or an ``Client``,
+    which the producer shares and does not close. The keyword arguments are the fields of ``ProducerConfig``, plus
     ``client_id``, ``timeout``, ``tls`` and ``credentials`` of ``ClientConfig``. ``key_serializer`` and
-    ``value_serializer`` are functions that return bytes; they do not get a key or value that is None.
+    ``value_serializer`` are functions that return bytes; they are not called for None.
 
-    Records leave in batches, when a batch is full or ``linger`` is over, also between the calls. A record that could
-    not be delivered never goes unnoticed: the error is that of its delivery, the argument of ``on_delivery`` and
-    ``on_failure``, and a log record; where nobody has received it, ``flush`` and ``close`` raise ``UndeliveredError``.
+    The producer sends a batch when it is full or when ``linger`` expires, including between calls. It reports every
+    record that it could not deliver: the delivery raises the error, ``on_delivery`` and ``on_failure`` receive it, and
+    it is logged. If the program has received it in none of these ways, ``flush`` and ``close`` raise
+    ``UndeliveredError``.
 
-    Any thread may use a producer. With ``threadless`` there is no I/O thread: the producer then belongs
-    to the thread that uses it, and records leave while a method of it runs. So call ``flush`` after the
-    last of several records.
+    Any thread may use a producer. With ``threadless`` there is no I/O thread: only one thread may use
+    the producer, and records are sent only while one of its methods runs. Call ``flush`` after the last
+    of several records.
     """
 
     _next_turn = 0
@@ -96,14 +97,14 @@ class Producer(BlockingFacade):
         headers: Headers = (),
         on_delivery: OnDelivery | None = None,
     ) -> Delivery:
-        """Add a record to its batch, and return its delivery. Key and value are bytes, or what the serializers take.
+        """Add a record to its batch, and return its delivery. Key and value are bytes, or inputs of the serializers.
 
-        ``timestamp`` is in milliseconds since the epoch; None is for now. Without a ``partition``, the key decides, as
-        in Kafka's own producer; without a key, batches go to the partitions in turn. Waits for metadata of a new topic,
-        and for memory, for at most ``max_block`` seconds.
+        ``timestamp`` is in milliseconds since the epoch; None is the current time. Without ``partition``, the key
+        selects the partition, as in Kafka's own producer; without a key, batches rotate through the partitions. Waits
+        at most ``max_block`` seconds for the metadata of a new topic and for buffer memory.
 
-        ``on_delivery`` is called once, with the metadata and None, or with None and the error. It is called where the
-        logic of the client runs: it must not block, nor wait for the producer. What it raises is logged.
+        ``on_delivery`` is called once, with the metadata and None, or with None and the error. It runs in the thread or
+        event loop of the client, so it must not block or wait for the producer. Its exceptions are logged.
 
         Raises ``RecordWriteError`` for a record that cannot be written, ``DeadlineError``, ``ConnectionFailedError``
         before the first successful connection, ``BrokerError`` for a topic that cannot be used, and
@@ -134,32 +135,33 @@ class Producer(BlockingFacade):
         timestamp: int | None = None,
         headers: Headers = (),
     ) -> RecordMetadata:
-        """Write one record, and return where it is. Raises what ``send`` and the delivery raise."""
+        """Write one record, and return its metadata. Raises the errors of ``send`` and of the delivery."""
         delivery = self.send(topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers)
         return delivery.result()
 
     def send_table(self, topic: str, table: pa.Table, *, timeout: float | None = None) -> pa.Table:
-        """Write the rows of an Arrow table, wait for their delivery, and return where they are.
+        """Write the rows of an Arrow table, wait for delivery, and return their partitions and offsets.
 
-        The table has some of the columns ``key``, ``value``, ``headers``, ``timestamp`` and ``partition``; the result
-        has ``partition``, ``offset`` and ``timestamp`` (ms), one row per record. No row becomes an object unless the
-        table has headers. Rows for one partition stay in their order. Needs the extra ``arrow``. Raises the error of a
-        record that was not delivered, ``UnknownColumnError``, ``ColumnTypeError``, and what ``send`` raises.
+        The table may have the columns ``key``, ``value``, ``headers``, ``timestamp`` and ``partition``; the result has
+        ``partition``, ``offset`` and ``timestamp`` (ms), one row per record. Rows become Python objects only if the
+        table has headers. Rows for one partition keep their order. Needs the extra ``arrow``. Raises the error of a
+        record that was not delivered, ``UnknownColumnError``, ``ColumnTypeError``, and the errors of ``send``.
         """
         sent = self._run(self.core.add_table(topic, table, time_ns() // _NS_PER_MS))
         return self._run(self.core.delivered(sent, self._deadline(timeout)))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send all records, and wait until the outcome of each is known, for at most ``timeout`` seconds.
+        """Send all records, and wait at most ``timeout`` seconds until each is delivered or has failed.
 
-        Raises ``DeadlineError``, and ``UndeliveredError`` if records were not delivered and nobody has received their
-        error yet: neither ``on_failure``, ``on_delivery`` nor the ``result`` of their delivery. It is raised once.
+        Raises ``DeadlineError``, and ``UndeliveredError`` for failed records whose errors reached the program neither
+        through ``on_failure`` and ``on_delivery`` nor through the ``result`` of a delivery. Each failure is raised
+        once.
         """
         self._run(self.core.flush(self._deadline(timeout)))
         self.core.raise_undelivered()
 
     def purge(self) -> int:
-        """Drop the records that were not sent yet; return how many. Their deliveries raise ``RecordsPurgedError``."""
+        """Drop unsent records, and return their number. Their deliveries raise ``RecordsPurgedError``."""
         return self._do(self.core.purge)
 
     def partitions_for(self, topic: str, *, timeout: float | None = None) -> Mapping[int, PartitionInfo]:
@@ -169,14 +171,14 @@ class Producer(BlockingFacade):
     # Transactions
 
     def init_transactions(self, timeout: float | None = None) -> None:
-        """Fence off earlier producers with this transactional id, and end what they left (KIP-98). Call it once.
+        """Fence off earlier producers with this transactional id, and end their transactions (KIP-98). Call it once.
 
         Raises ``OptionError`` without a transactional id, ``BrokerError`` and ``DeadlineError``.
         """
         self._run(self.core.init_transactions(self._deadline(timeout)))
 
     def begin_transaction(self) -> None:
-        """Begin a transaction: all records up to its end become visible together, or never.
+        """Begin a transaction. All of its records become visible together on commit, or never.
 
         Raises ``TransactionStateError``.
         """
@@ -187,15 +189,15 @@ class Producer(BlockingFacade):
     ) -> None:
         """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
 
-        An offset is that of the next record that the group reads. Raises ``BrokerError``; then the transaction can only
-        be aborted.
+        Each offset is the offset of the next record for the group to read. Raises ``BrokerError``; afterwards the
+        transaction can only be aborted.
         """
         self._run(self.core.send_offsets(*normalize_offsets(offsets, group)))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
-        """Deliver all records and make them visible. Raises why that was not possible; then abort the transaction.
+        """Deliver all records and make them visible. Raises the error that prevented this; then abort the transaction.
 
-        After a ``DeadlineError`` it may be called again.
+        It may be called again after a ``DeadlineError``.
         """
         self._run(self.core.commit(self._deadline(timeout)))
 
@@ -218,9 +220,9 @@ class Producer(BlockingFacade):
     # The end
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver all records, give up the rest after ``timeout`` seconds, and close the connections.
+        """Deliver records for at most ``timeout`` seconds, fail the remaining ones, and close the connections.
 
-        Raises what ``flush`` raises. An open transaction is aborted.
+        Raises the errors of ``flush``. An open transaction is aborted.
         """
         if not self._ended:
             self._run_last(self.core.close(self._deadline(timeout)))
@@ -232,7 +234,7 @@ class Producer(BlockingFacade):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        """Close the producer. After an exception it waits for a few seconds only, and logs what it had to give up."""
+        """Close the producer. After an exception, wait for a few seconds only, and log the undelivered records."""
         if exc is None:
             self.close()
         elif not self._ended:
