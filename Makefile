@@ -28,7 +28,7 @@ define instrumented
 	-I$$($(or $(3),$(BIN)/python) -c 'import sysconfig; print(sysconfig.get_path("include"))') $(filter %.c,$(CORE)) -o $(2)
 endef
 # Arrow's memory from malloc, too: instruments see where that ends.
-RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0
+RUN_CHECKED := KAFKA_MSGS_BACKEND=c PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096
 # The C core under instruments: the other executors gain nothing from them, and references are counted by `make test`.
 SELECTION := -p tests.support.instrumented -p no:cacheprovider -k "not python and not reference and not counts_as_they_were"
 
