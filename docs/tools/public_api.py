@@ -92,7 +92,7 @@ MODULES: Final = (
 _HEAD: Final = f"""# Public API
 
 These names follow the [compatibility policy](compatibility.md). The {len(messages.__all__)} classes in
-`kafka_msgs.messages` are public, too, and are names of `kafka_msgs`. `python docs/tools/public_api.py` writes the page.
+`kafka_msgs.messages` are also public, and names of `kafka_msgs`. `python docs/tools/public_api.py` writes this page.
 """
 
 

@@ -341,7 +341,7 @@ static Status keep_fault(Run *run, const Reader *r) {
     const Fault *fault = r->fault;
     Table *faults = &run->faults;
     int is_known = r->at != NULL && fault->trail.count <= MAX_TRAIL, count = 0;
-    int64_t raw[MAX_TRAIL + 7];
+    int64_t raw[MAX_TRAIL + FAULT_NUMBERS];
     for (int i = fault->trail.count; i > 0 && is_known; i--)
         raw[count++] = fault->trail.steps[i - 1];
     raw[count++] = is_known ? r->at - r->start : -1;
@@ -787,8 +787,9 @@ static PyObject *program_encode(Program *self, PyObject *args) {
 
 static PyMethodDef program_methods[] = {
     {"decode", (PyCFunction)program_decode, METH_VARARGS,
-     "Decode rows of a binary column; return columns of as many as fit, with null for rows that are malformed, and the "
-     "column of where these are wrong."},
+     "Decode rows of a binary column; return columns of as many as fit, with null for malformed rows, and the column "
+     "of "
+     "their fault locations."},
     {"encode", (PyCFunction)program_encode, METH_VARARGS,
      "Encode rows of columns; return the column of bytes of as many as fit, with null for rows that are refused."},
     {NULL, NULL, 0, NULL},

@@ -27,7 +27,7 @@ class _State:
 
 
 class RetryLog:
-    """The retried failures of one client, by key: a broker, a partition, an API.
+    """The retried failures of one client, by key: a broker, a partition, an API. One state per key that has not passed.
 
     ``now`` returns the time in seconds of the network's clock.
     """
@@ -44,8 +44,10 @@ class RetryLog:
         """
         now, kind = self._now(), (type(error), getattr(error, "error", None))
         state = self._states.get(key)
-        if state is None or state.kind != kind or now - state.since >= _PERIOD:
+        if state is None or state.kind != kind:
             state = self._states[key] = _State(kind, now)
+        elif now - state.since >= _PERIOD:
+            state.since, state.warned = now, False
         state.times += 1
         warns = not state.warned and (not expected or state.times >= _EXPECTED_TIMES)
         state.warned |= warns

@@ -7,6 +7,7 @@ and paths, and limits the length of displayed values. Each area has a module. Im
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
 from kafka_msgs.errors.broker import BrokerStartError, RefusedRecordsError, RequestRefusedError
 from kafka_msgs.errors.capture import CaptureError
+from kafka_msgs.errors.catalog import UnknownMessageError, UnknownNameError
 from kafka_msgs.errors.client import (
     AuthenticationError,
     BrokerError,
@@ -42,15 +43,10 @@ from kafka_msgs.errors.codec import (
     UnsupportedFieldError,
     UnsupportedVersionError,
 )
-from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError
+from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError, UnknownColumnError
 from kafka_msgs.errors.groups import AssignorError, GroupError
+from kafka_msgs.errors.internal_topics import UnknownInternalTopicError
 from kafka_msgs.errors.log import LogFileError, RemoteFormatError
-from kafka_msgs.errors.lookup import (
-    UnknownColumnError,
-    UnknownInternalTopicError,
-    UnknownMessageError,
-    UnknownNameError,
-)
 from kafka_msgs.errors.options import ForkedProcessError, JobPathError, OptionError
 from kafka_msgs.errors.producer import (
     ProducerClosedError,

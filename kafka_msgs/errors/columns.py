@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.base import KafkaMsgsError, shown
 
-__all__ = ["ColumnSizeError", "ColumnTypeError"]
+__all__ = ["ColumnSizeError", "ColumnTypeError", "UnknownColumnError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -33,3 +33,16 @@ class ColumnSizeError(KafkaMsgsError, OverflowError):
 
     def _text(self) -> str:
         return f"the values of {self.rows} rows of {self.size} bytes need more than one array: give them in chunks"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnknownColumnError(KafkaMsgsError, LookupError):
+    """An unknown column. Attributes: ``source`` (its table), ``column`` (dotted) and ``near`` (similar names)."""
+
+    source: str
+    column: str
+    near: tuple[str, ...]
+
+    def _text(self) -> str:
+        near = f"; similar: {', '.join(self.near)}" if self.near else ""
+        return f"{self.source} has no column {shown(self.column)}{near}"

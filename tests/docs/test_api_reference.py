@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.catalog import iter_message_classes
-from tests.support.markdown_pages import ROOT
+from tests.support.docs_tools import load_tool
 
 pytest.importorskip("mkdocstrings")
 
@@ -20,12 +20,7 @@ pytest.importorskip("mkdocstrings")
 @pytest.fixture(scope="module")
 def hook() -> ModuleType:
     """The MkDocs hook that writes the reference pages."""
-    spec = util.spec_from_file_location("api_reference", ROOT / "docs" / "tools" / "api_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("api_reference")
 
 
 def test_every_name_that_a_module_exports_is_on_its_page(hook: ModuleType) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import util
 from types import ModuleType
 
 import pytest
 
+from tests.support.docs_tools import load_tool
 from tests.support.markdown_pages import ROOT
 
 IMPORTED = re.compile(r"^(?:>>> |\.\.\. )? *(?:from|import) (kafka_msgs[\w.]*)", re.MULTILINE)
@@ -15,12 +15,7 @@ IMPORTED = re.compile(r"^(?:>>> |\.\.\. )? *(?:from|import) (kafka_msgs[\w.]*)",
 
 @pytest.fixture(scope="module")
 def public_api() -> ModuleType:
-    spec = util.spec_from_file_location("public_api", ROOT / "docs" / "tools" / "public_api.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("public_api")
 
 
 def test_the_page_is_up_to_date(public_api: ModuleType) -> None:

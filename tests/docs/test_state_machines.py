@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import util
-
-from tests.support.markdown_pages import ROOT
+from tests.support.docs_tools import load_tool
 
 
 def test_the_pictures_are_up_to_date() -> None:
-    spec = util.spec_from_file_location("state_machines", ROOT / "docs" / "tools" / "state_machines.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_tool("state_machines")
 
     assert module.main(["--check"]) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import util
 from types import ModuleType
 
 import pytest
@@ -10,18 +9,13 @@ import pytest
 from kafka_msgs import drafts
 from tests.oracle import Oracle
 from tests.oracle.class_pairs import ALL_NAMES
-from tests.support.markdown_pages import ROOT
+from tests.support.docs_tools import load_tool
 
 
 @pytest.fixture(scope="module")
 def tables() -> ModuleType:
     """The script that writes the tables."""
-    spec = util.spec_from_file_location("tables", ROOT / "docs" / "tools" / "tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("tables")
 
 
 def test_the_tables_are_up_to_date(tables: ModuleType) -> None:
