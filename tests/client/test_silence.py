@@ -182,3 +182,15 @@ def test_a_failure_is_a_warning_again_after_a_minute_or_when_it_has_passed(caplo
     retries.passed("key")
     retries.failed("key", DeadlineError(waiting_for="an answer"))
     assert len(warnings(caplog)) == 2
+
+
+def test_expected_failures_warn_at_the_fifth_however_far_apart(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    retries = RetryLog(logging.getLogger("kafka_msgs.client.test"), lambda: now)
+    warned = []
+    for number in range(1, 7):
+        retries.failed("key", DeadlineError(waiting_for="an answer"), expected=True)
+        warned += [number] if warnings(caplog) else []
+        caplog.clear()
+        now += 45.0
+    assert warned[0] == 5
