@@ -9,8 +9,8 @@ topic contains tombstones.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ TOTALS_GROUP = "totals"
 
 _TOOLS = "org.apache.kafka.tools."
 _GROUP_COMMAND = _TOOLS + "consumer.group.ConsumerGroupCommand"
-_WAIT_SECONDS = 30
+_WAIT_SECONDS = 60
 
 _APPLICATION = Path(__file__).parent / "clients" / "ItemTotals.java"
 
@@ -98,17 +98,19 @@ class ShopTools:
         since = len(self._proxy.frames)
         with ThreadPoolExecutor(1) as pool:
             member = pool.submit(self._tool, tool, *arguments)
-            self._await_request(until, since, member.done)
+            self._await_request(until, since, member)
             yield
             member.result()
 
-    def _await_request(self, api_key: int, since: int, given_up: Callable[[], bool]) -> None:
+    def _await_request(self, api_key: int, since: int, client: Future[str]) -> None:
         deadline = time.monotonic() + _WAIT_SECONDS
         while not any(
             frame.direction == REQUEST and frame.payload[:2] == api_key.to_bytes(2, "big")
             for frame in self._proxy.frames[since:]
         ):
-            if given_up() or time.monotonic() > deadline:
+            if client.done():
+                client.result()
+            if client.done() or time.monotonic() > deadline:
                 raise BrokerError(f"no request with API key {api_key} was seen")
             time.sleep(0.05)
 
@@ -127,7 +129,7 @@ class ShopTools:
         since = len(self._proxy.frames)
         with ThreadPoolExecutor(1) as pool:
             application = pool.submit(run_kafka_class, str(_APPLICATION), arguments)
-            self._await_request(_PRODUCE, since, application.done)
+            self._await_request(_PRODUCE, since, application)
             group = ["--describe", "--group", TOTALS_GROUP]
             self._tool("streams.StreamsGroupCommand", *group, "--members", "--verbose")
             application.result()
