@@ -38,28 +38,22 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
 /* Jumps to the label of an op. With computed gotos every op has a separate jump, which helps branch prediction; other
- * compilers use one switch per interpreter. The labels are in the order of plan.h. */
+ * compilers test one label after the other. */
 #ifdef __GNUC__
-#define DISPATCH(op) goto *labels[(op)->label]
+#define DISPATCH(op)          goto *labels[(op)->label]
+#define ADDRESS(number, name) &&name,
 #define LABELS(op)                                                                                                     \
-    static const void *const labels[] = {                                                                              \
-        &&fixed, &&int16, &&int32, &&int64, &&sized, &&compact, &&ids, &&pass, &&end};                                 \
+    static const void *const labels[] = {EACH_LABEL(ADDRESS)};                                                         \
     DISPATCH(op)
 #else
 #define DISPATCH(op)                                                                                                   \
     (void)(op);                                                                                                        \
     goto dispatch
+#define JUMP(number, name)                                                                                             \
+    if (op->label == number) goto name;
 #define LABELS(op)                                                                                                     \
     dispatch:                                                                                                          \
-    if ((op)->label == OP_SHORT) goto int16;                                                                           \
-    if ((op)->label == OP_INT) goto int32;                                                                             \
-    if ((op)->label == OP_LONG) goto int64;                                                                            \
-    if ((op)->label == OP_COMPACT) goto compact;                                                                       \
-    if ((op)->label == OP_IDS) goto ids;                                                                               \
-    if ((op)->label == OP_END) goto end;                                                                               \
-    if ((op)->label == OP_PASS) goto pass;                                                                             \
-    if ((op)->label == OP_FIXED) goto fixed;                                                                           \
-    goto sized
+    EACH_LABEL(JUMP)
 #endif
 
 typedef struct {
@@ -146,11 +140,11 @@ typedef struct {
     const Codec *codec;
     PyObject *source;       /* the bytes object that `start` points into; borrowed */
     PyObject *view;         /* of all of it, made for the first view of a part; owned, or NULL */
-    const char *errors;     /* handler for strings, NULL for strict */
     int64_t elements, room; /* the remaining budget */
-    Py_ssize_t items;       /* decoded since other threads could run, roughly */
+    int items;              /* decoded since other threads could run, roughly */
+    int patching;           /* this is a part of a Patch */
     const TupleEntry *last; /* the memo of the last short int32 array, any entry at first */
-    Fault *fault;
+    Fault fault;
 } Reader;
 
 /* A function that fails to read a value leaves the reader and the budget as they were before the value: there the reference
@@ -162,111 +156,55 @@ static Py_NO_INLINE const unsigned char *back(Reader *r, const unsigned char *st
     return NULL;
 }
 
-/* Reads a length or count; -1 is a null that the flags allow. */
-static inline int read_length(Reader *r, int code, int flags, Py_ssize_t *length) {
-    const unsigned char *p = take_length(r->p, r->end, LENGTH_SIZE[code], flags, length);
-    if (p == NULL) return malformed(r->state);
-    r->p = p;
-    return 0;
-}
-
-/* Reads the count of an array; -1 is a null. Fails if the remaining bytes cannot hold so many elements of minimum
- * size. */
-static inline int read_count(Reader *r, const Op *op, Py_ssize_t *count) {
-    const unsigned char *start = r->p;
-    if (read_length(r, OP_ARRAY, op->flags, count) < 0) return -1;
-    if (*count < 0) return 0;
-    if (*count > (r->end - r->p) / op->size || r->elements < *count) {
-        back(r, start);
-        return malformed(r->state);
-    }
-    r->elements -= *count;
-    return 0;
-}
-
-/* Reads the marker in front of a struct, if it has one. */
-static inline int read_marker(Reader *r, const Op *op, int *present) {
-    *present = 1;
-    if (!(op->flags & NULLABLE)) return 0;
-    const unsigned char *p = take_marker(r->p, r->end, op->flags, present);
-    if (p == NULL) return malformed(r->state);
-    r->p = p;
-    return 0;
-}
-
-/* Reads the count of the tags of a section, each of which has two bytes at least. */
-static inline int read_tag_count(Reader *r, uint32_t *count) {
-    const unsigned char *p = take_uvarint(r->p, r->end, count);
-    if (p == NULL || *count > MAX_TAGS || *count > (r->end - p) / 2) {
-        trace(&r->fault->trail, TAG_SECTION);
-        return malformed(r->state);
-    }
-    r->p = p;
-    return 0;
-}
-
-/* Reads a tag above the last one and the size of its value; `*op` is the field, or NULL if the tag is unknown. */
-static inline int read_tag(Reader *r, const Struct *s, int64_t *last, const Op **op, uint32_t *size) {
-    const unsigned char *p = take_tag(r->p, r->end, last, &r->size_at, size);
-    if (p == NULL) return malformed(r->state);
-    *op = find_tag(s, *last);
-    if (*op == NULL && is_inactive(s, *last)) return malformed(r->state);
-    r->p = p;
-    return 0;
-}
-
-/* Records a fault in the tags of a section. */
-static Py_NO_INLINE int tags_failed(Reader *r, int kind, int64_t first, int64_t second, Py_ssize_t step) {
-    r->fault->kind = kind;
-    r->fault->first = first;
-    r->fault->second = second;
-    return trace(&r->fault->trail, step);
-}
-
 /* Goes back to an unreadable tag, with `left` tags to read after the tag `last`. */
 static Py_NO_INLINE int tag_failed(Reader *r, const unsigned char *start, uint32_t left, int64_t last) {
     r->p = start;
-    return tags_failed(r, AT_TAG, left, last, TAG_SECTION);
+    return trace_tag(&r->fault, AT_TAG, left, last, TAG_SECTION);
 }
 
 /* Records that a tagged value failed, or, if it is complete, that it does not end at `stop`. */
 static Py_NO_INLINE int tagged_failed(Reader *r, const Struct *s, const Op *op, const unsigned char *start,
                                       const unsigned char *stop, int complete) {
     Py_ssize_t step = -1 - (op - s->tagged);
-    if (!complete) return trace(&r->fault->trail, step);
+    if (!complete) return trace(&r->fault.trail, step);
     malformed(r->state);
-    return tags_failed(r, AFTER_TAGGED, start - r->start, stop - start, step);
+    return trace_tag(&r->fault, AFTER_TAGGED, start - r->start, stop - start, step);
 }
 
 /* ------------------------------------------------------------------------------------- 3 Passing over values */
 
-/* These take the start of a value and return its end. They read only lengths, and create no objects. If the bytes are
- * malformed they return NULL, and the reader is at the start of the malformed value. */
+/* These take the start of a value and return its end. They read only lengths, and create no objects, except for values
+ * to edit. If the bytes are malformed they return NULL, and the reader is at the start of the malformed value. */
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s);
-static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown);
+static const unsigned char *edit_value(Reader *r, const unsigned char *p, const Op *op);
+static int patch_tagged(Reader *r, const Struct *s, const Op *op, uint32_t size);
+static int decode_tag_section(Reader *r, const Struct *s, PyObject *object);
 
 static inline const unsigned char *pass_sized(Reader *r, const unsigned char *p, int code, int flags) {
     Py_ssize_t length;
     const unsigned char *start = p;
-    p = take_length(p, r->end, LENGTH_SIZE[code], flags, &length);
+    p = take_length(p, r->end, code, flags, &length);
     if (p != NULL && length < 0) return p;
     if (p == NULL || length > r->end - p || (code == OP_STRING && length > MAX_STRING)) return back(r, start);
     return p + length;
 }
 
+static inline const unsigned char *pass_value(Reader *r, const unsigned char *p, const Op *op);
+
 static const unsigned char *pass_array(Reader *r, const unsigned char *p, const Op *op) {
     Py_ssize_t count, size = FIXED_SIZE[op->item_code];
     const unsigned char *start = p;
-    p = take_length(p, r->end, 4, op->flags, &count);
+    p = take_length(p, r->end, OP_ARRAY, op->flags, &count);
     if (p != NULL && count < 0) return p;
     if (p == NULL || count > (r->end - p) / op->size || r->elements < count) return back(r, start);
     r->elements -= count;
-    if (size) return p + count * size;
+    if (size && op->edit == 0) return p + count * size;
+    Op item = {.code = op->item_code, .flags = op->item_flags, .sub = op->sub, .edit = -op->edit};
     for (Py_ssize_t i = 0; i < count; i++) {
-        p = op->item_code == OP_STRUCT ? pass_struct(r, p, op->sub) : pass_sized(r, p, op->item_code, op->item_flags);
+        p = pass_value(r, p, &item);
         if (p == NULL) {
-            trace(&r->fault->trail, i);
+            trace(&r->fault.trail, i);
             return NULL;
         }
     }
@@ -277,6 +215,7 @@ static inline const unsigned char *pass_value(Reader *r, const unsigned char *p,
     Py_ssize_t size = FIXED_SIZE[op->code];
     int present = 1;
     const unsigned char *start = p;
+    if (op->edit > 0) return edit_value(r, p, op);
     if (size) return r->end - p < size ? back(r, start) : p + size;
     if (op->code == OP_ARRAY) return pass_array(r, p, op);
     if (op->code != OP_STRUCT) return pass_sized(r, p, op->code, op->flags);
@@ -287,10 +226,9 @@ static inline const unsigned char *pass_value(Reader *r, const unsigned char *p,
 
 /* Tagged fields include their sizes, so all of their values are skipped in the same way. */
 static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const Struct *s) {
-    uint32_t count;
     if (p < r->end && *p == 0) return p + 1;
     r->p = p;
-    return read_tag_count(r, &count) < 0 || decode_tags(r, s, NULL, count, NULL) < 0 ? NULL : r->p;
+    return decode_tag_section(r, s, NULL) < 0 ? NULL : r->p;
 }
 
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
@@ -300,7 +238,7 @@ static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const
         goto failed;
     }
     for (; op->label != OP_END; op++) {
-        if (op->code < FIXED_OPS) {
+        if (op->code < FIXED_OPS && op->edit == 0) {
             p += FIXED_SIZE[op->code];
         } else {
             p = pass_value(r, p, op);
@@ -314,7 +252,7 @@ static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const
     }
     return s->flexible ? pass_tags(r, p, s) : p;
 failed:
-    trace(&r->fault->trail, op - s->ops);
+    trace(&r->fault.trail, op - s->ops);
     return NULL;
 }
 
@@ -322,13 +260,10 @@ failed:
 
 static PyObject *decode_struct(Reader *r, const Struct *s);
 
-/* Creates an int, or returns an equal int created recently. */
-static PyObject *make_large_int(CodecState *state, int64_t value) {
-    if (!HAS_GIL) return PyLong_FromLongLong(value);
-    IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
-    if (entry->key == value && entry->value != NULL) return Py_NewRef(entry->value);
+/* Creates an int, and remembers it. */
+static Py_NO_INLINE PyObject *make_large_int(IntEntry *entry, int64_t value) {
     PyObject *made = PyLong_FromLongLong(value);
-    if (made != NULL) {
+    if (HAS_GIL && made != NULL) {
         PyObject *old = entry->value;
         entry->key = value;
         entry->value = Py_NewRef(made);
@@ -337,9 +272,12 @@ static PyObject *make_large_int(CodecState *state, int64_t value) {
     return made;
 }
 
+/* Creates an int, or returns an equal int that CPython keeps or that was created recently. */
 static inline PyObject *make_int(CodecState *state, int64_t value) {
     if ((uint64_t)(value - LEAST_INT) < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
-    return make_large_int(state, value);
+    IntEntry *entry = &state->ints[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 56];
+    if (HAS_GIL && entry->key == value && entry->value != NULL) return Py_NewRef(entry->value);
+    return make_large_int(entry, value);
 }
 
 static PyObject *make_uuid(CodecState *state, const unsigned char *raw) {
@@ -364,10 +302,20 @@ static inline PyObject *make_fixed(CodecState *state, int code, const unsigned c
     return make_int(state, load_number(code, p));
 }
 
-/* Creates a string; most strings are ASCII, which CPython's decoder handles more slowly. */
-static inline PyObject *make_text(const unsigned char *first, Py_ssize_t length, const char *errors) {
-    if (length < 2 || !is_ascii(first, first + length))
-        return PyUnicode_DecodeUTF8((const char *)first, length, errors);
+/* Creates the last string passed over, with CPython's decoder; goes back to the start of a string that is malformed. */
+static Py_NO_INLINE PyObject *decode_text(Reader *r, const unsigned char *start, Py_ssize_t length) {
+    if (length == 0) return Py_NewRef(r->state->empty_str);
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)r->p - length, length, r->codec->handler);
+    if (text != NULL) return text;
+    r->p = start;
+    r->room += length;
+    return NULL;
+}
+
+/* Creates the last string passed over; most strings are ASCII, which CPython's decoder handles more slowly. */
+static inline PyObject *make_text(Reader *r, const unsigned char *start, Py_ssize_t length) {
+    const unsigned char *end = r->p, *first = end - length;
+    if (length < 2 || !is_ascii(first, end)) return decode_text(r, start, length);
     PyObject *text = PyUnicode_New(length, 0x7F);
     if (text != NULL) memcpy(PyUnicode_1BYTE_DATA(text), first, (size_t)length);
     return text;
@@ -383,23 +331,16 @@ static Py_NO_INLINE PyObject *make_view(Reader *r, const unsigned char *first, P
 static PyObject *decode_sized(Reader *r, int code, int flags) {
     const unsigned char *start = r->p, *first;
     Py_ssize_t length;
-    if (read_length(r, code, flags, &length) < 0) return NULL;
-    if (length < 0) Py_RETURN_NONE;
-    first = r->p;
-    if (length > r->end - first || length > r->room || (code == OP_STRING && length > MAX_STRING)) {
-        back(r, start);
+    first = take_length(start, r->end, code, flags, &length);
+    if (first == NULL || length > r->end - first || length > r->room || (code == OP_STRING && length > MAX_STRING))
         return no_value(r->state);
-    }
-    PyObject *value = code == OP_STRING                      ? make_text(first, length, r->errors)
-                      : flags & ZERO_COPY && r->codec->views ? make_view(r, first, length)
-                                                             : PyBytes_FromStringAndSize((const char *)first, length);
-    if (value == NULL) {
-        back(r, start);
-        return NULL;
-    }
-    r->p = first + length;
+    r->p = first;
+    if (length < 0) Py_RETURN_NONE;
+    r->p += length;
     r->room -= length;
-    return value;
+    if (code == OP_STRING) return make_text(r, start, length);
+    if (flags & ZERO_COPY && r->codec->views) return make_view(r, first, length);
+    return PyBytes_FromStringAndSize((const char *)first, length);
 }
 
 /* Reads one element of an array; fixed-size ones are known to be there. */
@@ -414,7 +355,7 @@ static inline PyObject *decode_item(Reader *r, const Op *op) {
 /* Counts values before they are created, and sometimes lets other threads run, as Python does between bytecodes: other
  * threads cannot reach the unfinished objects. */
 static inline void count_items(Reader *r, Py_ssize_t count) {
-    r->items += count;
+    r->items += (int)count; /* CHUNK at most */
     if (r->items < ITEMS_AT_ONCE) return;
     r->items = 0;
     Py_BEGIN_ALLOW_THREADS;
@@ -438,7 +379,7 @@ static PyObject *decode_items(Reader *r, const Op *op, Py_ssize_t count) {
         PyObject *item = decode_item(r, op);
         PyTuple_SET_ITEM(items, i, item);
         if (item == NULL) {
-            trace(&r->fault->trail, i);
+            trace(&r->fault.trail, i);
             Py_CLEAR(items);
         }
     }
@@ -490,8 +431,11 @@ static inline PyObject *make_ids(Reader *r, const unsigned char *raw, Py_ssize_t
 
 static PyObject *decode_array(Reader *r, const Op *op) {
     Py_ssize_t count;
-    if (read_count(r, op, &count) < 0) return NULL;
+    const unsigned char *p = take_length(r->p, r->end, OP_ARRAY, op->flags, &count);
+    if (p == NULL || (count > 0 && (count > (r->end - p) / op->size || count > r->elements))) return no_value(r->state);
+    r->p = p;
     if (count < 0) Py_RETURN_NONE;
+    r->elements -= count;
     if (count == 0) return Py_NewRef(r->state->empty_tuple);
     if (op->item_code == OP_INT32 && count <= TUPLE_MEMO_MAX) {
         r->p += 4 * count;
@@ -502,10 +446,13 @@ static PyObject *decode_array(Reader *r, const Op *op) {
 
 /* Reads a value that is not of fixed size. */
 static inline PyObject *decode_value(Reader *r, const Op *op) {
-    int present;
+    int present = 1;
+    const unsigned char *p = r->p;
     if (op->code == OP_ARRAY) return decode_array(r, op);
     if (op->code != OP_STRUCT) return decode_sized(r, op->code, op->flags);
-    if (read_marker(r, op, &present) < 0) return NULL;
+    if (op->flags & NULLABLE) p = take_marker(p, r->end, op->flags, &present);
+    if (p == NULL) return no_value(r->state);
+    r->p = p;
     if (!present) Py_RETURN_NONE;
     return decode_struct(r, op->sub);
 }
@@ -545,19 +492,24 @@ static int keep_unknown_tag(Reader *r, PyObject **unknown, uint32_t tag, uint32_
 }
 
 /* Reads the tags of a section that is not empty, and collects tags unknown to the schema. Without an object for the
- * values it skips all tags. */
+ * values it skips all tags but those to patch. */
 static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t count, PyObject **unknown) {
     int64_t last = -1;
     for (uint32_t left = count; left > 0; left--) {
         const unsigned char *start = r->p;
         int64_t before = last;
-        const Op *op;
         uint32_t size;
-        if (read_tag(r, s, &last, &op, &size) < 0) return tag_failed(r, start, left, before);
-        if (object == NULL || (op == NULL ? s->partial : op->label == OP_PASS))
+        const unsigned char *p = take_tag(start, r->end, &last, &r->size_at, &size);
+        const Op *op = p == NULL ? NULL : find_tag(s, last);
+        if (p == NULL || (op == NULL && is_inactive(s, last))) {
+            malformed(r->state);
+            return tag_failed(r, start, left, before);
+        }
+        r->p = p;
+        if (op == NULL ? object == NULL || s->partial : op->label == OP_PASS || (object == NULL && !r->patching))
             r->p += size;
         else if (op != NULL) {
-            if (decode_tagged(r, s, op, object, size) < 0) return -1;
+            if ((object == NULL ? patch_tagged(r, s, op, size) : decode_tagged(r, s, op, object, size)) < 0) return -1;
         } else if (keep_unknown_tag(r, unknown, (uint32_t)last, size) < 0)
             return tag_failed(r, start, left, before);
     }
@@ -567,7 +519,12 @@ static int decode_tags(Reader *r, const Struct *s, PyObject *object, uint32_t co
 static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     uint32_t count;
     PyObject *unknown = NULL;
-    if (read_tag_count(r, &count) < 0) return -1;
+    const unsigned char *p = take_uvarint(r->p, r->end, &count);
+    if (p == NULL || count > MAX_TAGS || count > (r->end - p) / 2) { /* each tag has two bytes at least */
+        malformed(r->state);
+        return trace(&r->fault.trail, TAG_SECTION);
+    }
+    r->p = p;
     int failed = decode_tags(r, s, object, count, &unknown);
     if (unknown == NULL) return failed;
     PyObject *kept = failed ? NULL : PyList_AsTuple(unknown);
@@ -578,30 +535,29 @@ static int decode_tag_section(Reader *r, const Struct *s, PyObject *object) {
     return 0;
 }
 
+/* Drops a struct that cannot be completed: the first field without a value has failed. */
+static Py_NO_INLINE PyObject *field_failed(Reader *r, const Struct *s, PyObject *object) {
+    const Op *op = s->ops;
+    while (op->label != OP_END && *slot_of(object, op->place) != NULL)
+        op++;
+    trace(&r->fault.trail, op - s->ops);
+    Py_DECREF(object);
+    return NULL;
+}
+
 /* Stores the value created from the next `size` bytes, and continues with the next op. */
 #define STORE(made, size)                                                                                              \
     value = made;                                                                                                      \
     p += size;                                                                                                         \
-    if (value == NULL) goto error;                                                                                     \
+    if (value == NULL) return field_failed(r, s, object);                                                              \
     *slot_of(object, op->place) = value;                                                                               \
     DISPATCH(++op)
 
-/* Creates an int64, or shares the previous int64 of the same struct: a high watermark mostly is the last stable
- * offset. */
-static inline PyObject *make_int64(CodecState *state, int64_t value, int64_t *previous, PyObject **made) {
-    if ((uint64_t)value - (uint64_t)LEAST_INT < SMALL_INTS) return Py_NewRef(state->small[value - LEAST_INT]);
-    if (value == *previous && *made != NULL) return Py_NewRef(*made);
-    *previous = value;
-    return *made = PyLong_FromLongLong(value); /* borrowed: the struct owns it */
-}
-
 static PyObject *decode_struct(Reader *r, const Struct *s) {
     CodecState *state = r->state;
-    int64_t previous = 0;
-    PyObject *made = NULL;
     const unsigned char *p = r->p; /* in a register: r->p is only right around calls that read */
     if (r->end - p < s->run) {
-        trace(&r->fault->trail, 0);
+        trace(&r->fault.trail, 0);
         return no_value(state);
     }
     PyObject *object = new_value(state->values, s->type);
@@ -613,8 +569,11 @@ int16:
     STORE(make_int(state, (int16_t)load16(p)), 2);
 int32:
     STORE(make_int(state, (int32_t)load32(p)), 4);
-int64:
-    STORE(make_int64(state, (int64_t)load64(p), &previous, &made), 8);
+int64: /* offsets and times rarely repeat, but a high watermark mostly is the last stable offset */
+    STORE(PyLong_FromLongLong((int64_t)load64(p)), 8);
+next_int64:
+    if (load64(p) != load64(p - 8)) goto int64;
+    STORE(Py_NewRef(*slot_of(object, op[-1].place)), 8);
 fixed:
     STORE(make_fixed(state, op->code, p), FIXED_SIZE[op->code]);
 compact:
@@ -625,19 +584,15 @@ compact:
     goto sized;
 pass:
     p = pass_value(r, p, op);
-    if (p == NULL) goto passed;
-    value = Py_NewRef(op->initial);
+    value = p == NULL ? no_value(state) : Py_NewRef(op->initial);
     goto run;
 ids:
     if (p < r->end && (unsigned)(*p - 1) <= TUPLE_MEMO_MAX) {
-        Py_ssize_t count = *p++ - 1;
-        if (r->end - p < 4 * count || r->elements < count) {
-            p--;
-            goto refused;
-        }
+        Py_ssize_t count = *p - 1;
+        if (r->end - p <= 4 * count || r->elements < count) goto sized;
         r->elements -= count;
-        value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p, count);
-        p += 4 * count;
+        value = count == 0 ? Py_NewRef(state->empty_tuple) : make_ids(r, p + 1, count);
+        p += 1 + 4 * count;
         goto run;
     }
 sized:
@@ -645,10 +600,14 @@ sized:
     value = decode_value(r, op);
     p = r->p;
 run:
-    if (value == NULL) goto error;
+    if (value == NULL) return field_failed(r, s, object);
     *slot_of(object, op->place) = value;
-    if (r->end - p < op->run) goto behind;
+    if (r->end - p < op->run) goto cut_off;
     DISPATCH(++op);
+cut_off:
+    r->p = p;
+    malformed(state);
+    return field_failed(r, s, object);
 end:
     *slot_of(object, s->unknown) = Py_NewRef(state->empty_tuple);
     for (op = s->absent; op->label != OP_END; op++)
@@ -660,21 +619,10 @@ end:
         if (p < r->end && *p == 0)
             r->p++;
         else if (decode_tag_section(r, s, object) < 0)
-            goto tags;
+            Py_CLEAR(object);
     }
-    if (s->tracked) PyObject_GC_Track(object);
+    if (s->tracked && object != NULL) PyObject_GC_Track(object);
     return object;
-behind:
-    op++;
-refused:
-    r->p = p;
-passed:
-    malformed(state);
-error:
-    trace(&r->fault->trail, op - s->ops);
-tags:
-    Py_DECREF(object);
-    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- 5 Writing bytes */
@@ -726,7 +674,7 @@ static inline int reserve(Writer *w, size_t need) {
 static inline int write_length(Writer *w, int code, int flags, Py_ssize_t length, size_t extra) {
     if (length > (code == OP_STRING ? MAX_STRING : MAX_LENGTH)) return malformed(w->state);
     if (reserve(w, 5 + extra) < 0) return -1;
-    w->p = store_length(w->p, LENGTH_SIZE[code], flags, length);
+    w->p = store_length(w->p, code, flags, length);
     return 0;
 }
 
@@ -874,7 +822,7 @@ static int encode_array(Writer *w, const Op *op, PyObject *value) {
 static int encode_null(Writer *w, const Op *op) {
     if (!(op->flags & NULLABLE)) return malformed(w->state);
     if (reserve(w, 4) < 0) return -1;
-    w->p = store_length(w->p, LENGTH_SIZE[op->code], op->flags, -1);
+    w->p = store_length(w->p, op->code, op->flags, -1);
     return 0;
 }
 
@@ -1101,6 +1049,7 @@ int16:
 int32:
     WRITE(32, read_wide_int);
 int64:
+next_int64:
     WRITE(64, read_wide_int);
 fixed:
     value = *slot_of(object, op->place);
@@ -1211,24 +1160,20 @@ static void start_writer(Writer *w, const Codec *codec) {
     w->end = w->stack + STACK_SIZE;
 }
 
-static inline Reader reader_at(Codec *self, PyObject *bytes, Py_ssize_t offset, Fault *fault) {
-    fault->trail.count = 0;
-    fault->kind = AT_VALUE;
-    fault->first = fault->second = 0;
-    const unsigned char *start = (const unsigned char *)PyBytes_AS_STRING(bytes);
-    return (Reader){
-        .p = start + offset,
-        .end = start + PyBytes_GET_SIZE(bytes),
-        .start = start,
-        .state = self->state,
-        .codec = self,
-        .source = bytes,
-        .errors = self->handler,
-        .elements = self->elements,
-        .room = self->room,
-        .last = self->state->tuples,
-        .fault = fault,
-    };
+static inline void start_reader(Reader *r, Codec *codec, PyObject *bytes, Py_ssize_t offset) {
+    r->start = (const unsigned char *)PyBytes_AS_STRING(bytes);
+    r->p = r->start + offset;
+    r->end = r->start + PyBytes_GET_SIZE(bytes);
+    r->state = codec->state;
+    r->codec = codec;
+    r->source = bytes;
+    r->view = NULL;
+    r->elements = codec->elements;
+    r->room = codec->room;
+    r->items = 0;
+    r->patching = 0;
+    r->last = codec->state->tuples;
+    start_fault(&r->fault);
 }
 
 /* Returns the steps of a trail from the root on; an empty tuple if there are too many. */
@@ -1246,10 +1191,10 @@ static PyObject *steps_of(const Trail *trail) {
 /* Raises the error of bytes that the reader refused. */
 static Py_NO_INLINE void raise_decode_failure(Codec *self, const Reader *r, PyObject *bytes, Py_ssize_t offset) {
     if (!is_failure()) return;
-    PyObject *failure = take_exception(), *steps = steps_of(&r->fault->trail);
+    PyObject *failure = take_exception(), *steps = steps_of(&r->fault.trail);
     raise_made(self->decode_failure,
                Py_BuildValue("(OnN(NnnLLiLL))", bytes, offset, failure, steps, r->p - r->start, r->end - r->start,
-                             r->elements, r->room, r->fault->kind, r->fault->first, r->fault->second));
+                             r->elements, r->room, r->fault.kind, r->fault.first, r->fault.second));
 }
 
 /* Raises the error of a message that the writer refused. */
@@ -1266,8 +1211,9 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OnO!", &data, &offset, &PyTuple_Type, &edits)) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Fault fault;
-    Patch patch = {.reader = reader_at(self, bytes, offset, &fault), .edits = edits};
+    Patch patch = {.edits = edits};
+    start_reader(&patch.reader, self, bytes, offset);
+    patch.reader.patching = 1;
     start_writer(&patch.writer, self);
     PyObject *result = patched(&patch, &self->structs[0]);
     if (patch.doing == READING && result == NULL)
@@ -1283,13 +1229,13 @@ static PyObject *codec_patch(Codec *self, PyObject *args) {
 }
 
 /* Decodes at an offset, from the start if it is NULL; all of the data must be the message if it is `whole`. */
-static PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given, int whole) {
+static inline Py_ALWAYS_INLINE PyObject *decode_or_explain(Codec *self, PyObject *data, PyObject *given, int whole) {
     Py_ssize_t offset = given == NULL ? 0 : PyNumber_AsSsize_t(given, PyExc_ValueError);
     if (offset == -1 && PyErr_Occurred()) return NULL;
     PyObject *bytes = as_bytes(data, offset);
     if (bytes == NULL) return NULL;
-    Fault fault;
-    Reader reader = reader_at(self, bytes, offset, &fault);
+    Reader reader;
+    start_reader(&reader, self, bytes, offset);
     PyObject *message = self->too_deep ? no_value(self->state) : decode_struct(&reader, &self->structs[0]);
     Py_ssize_t size = PyBytes_GET_SIZE(bytes), end = reader.p - reader.start;
     if (message == NULL) {

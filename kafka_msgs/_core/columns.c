@@ -68,19 +68,15 @@ static Py_NO_INLINE Place field_failed(Reader *r, Place start, Py_ssize_t step) 
 
 /* Fails at a tag, with `left` tags to read after the tag `last`. */
 static Py_NO_INLINE Place tag_failed(Reader *r, Place start, uint32_t left, int64_t last) {
-    r->fault->kind = AT_TAG;
-    r->fault->first = left;
-    r->fault->second = last;
-    return field_failed(r, start, TAG_SECTION);
+    trace_tag(r->fault, AT_TAG, left, last, TAG_SECTION);
+    return back(r, start);
 }
 
 /* Stops in a tagged value of `size` bytes, or at its end `p` if it is complete. */
 static Py_NO_INLINE Place tagged_failed(Reader *r, Place p, Place start, uint32_t size, Py_ssize_t step) {
     if (p == NULL) return field_failed(r, r->at, step);
-    r->fault->kind = AFTER_TAGGED;
-    r->fault->first = start - r->start;
-    r->fault->second = size;
-    return field_failed(r, p, step);
+    trace_tag(r->fault, AFTER_TAGGED, start - r->start, size, step);
+    return back(r, p);
 }
 
 /* Returns the 8 hexadecimal digits of an int, computed in parallel, as bytes from the highest to the lowest. */
@@ -163,7 +159,7 @@ static inline Place skip_null(Reader *r, Place p, int32_t column, int64_t index)
 static inline Place read_sized(Reader *r, Place p, int code, int flags, int32_t column, int64_t index) {
     Py_ssize_t size;
     Place start = p;
-    p = take_length(p, r->end, LENGTH_SIZE[code], flags, &size);
+    p = take_length(p, r->end, code, flags, &size);
     if (p == NULL) return back(r, start);
     if (size < 0) return skip_null(r, p, column, index);
     if (size > r->end - p || size > r->room || (code == OP_STRING && (size > MAX_STRING || !is_utf8(p, p + size))))
@@ -195,7 +191,7 @@ static Place read_array(Reader *r, Place p, const Op *op, int64_t index) {
     Py_ssize_t count;
     int64_t first = 0;
     Place start = p;
-    p = take_length(p, r->end, 4, op->flags, &count);
+    p = take_length(p, r->end, OP_ARRAY, op->flags, &count);
     if (p == NULL) return back(r, start);
     if (count < 0) return skip_null(r, p, op->place, index);
     if (count > (r->end - p) / op->size || count > r->elements) return back(r, start);
@@ -371,9 +367,7 @@ static Status decode_row(Run *run, int64_t row) {
     Place p = run->inputs->data + start, end = p + size;
     Fault fault;
     Reader r = {end, p, NULL, &fault, &run->table, run->table.columns, program->elements, program->room, MALFORMED};
-    fault.trail.count = 0;
-    fault.kind = AT_VALUE;
-    fault.first = fault.second = 0;
+    start_fault(&fault);
     if (program->prefixed) {
         form = size < 2 ? NULL : find_form(run, (int16_t)load16(p));
         p += 2;
@@ -491,11 +485,11 @@ static inline Spot write_fixed(Writer *w, Spot p, int code, const Input *input, 
     return p + size;
 }
 
-/* Writes the length of a null: `size` bytes if it is not compact. */
-static Spot write_null(Writer *w, Spot p, int size, int flags) {
+/* Writes the length of a null. */
+static Spot write_null(Writer *w, Spot p, int code, int flags) {
     if (!(flags & NULLABLE)) return NULL;
-    p = room_for(w, p, size);
-    return p == NULL ? NULL : store_length(p, size, flags, -1);
+    p = room_for(w, p, 4);
+    return p == NULL ? NULL : store_length(p, code, flags, -1);
 }
 
 #define SHORT 16 /* texts of so many bytes are copied as one */
@@ -503,15 +497,14 @@ static Spot write_null(Writer *w, Spot p, int size, int flags) {
 /* Writes a string, bytes or records. */
 static inline Spot write_sized(Writer *w, Spot p, int code, int flags, const Input *input, int64_t index) {
     int64_t at = place_of(input, index), start, size;
-    int width = LENGTH_SIZE[code];
-    if (is_null(input, at)) return write_null(w, p, width, flags);
+    if (is_null(input, at)) return write_null(w, p, code, flags);
     size = range_at(input, at, &start);
     if (size < 0) return fail(w, BROKEN);
     const unsigned char *content = input->data + start;
     if (code == OP_STRING ? size > MAX_STRING || !is_utf8(content, content + size) : size > MAX_LENGTH) return NULL;
     p = room_for(w, p, 5 + size + SHORT);
     if (p == NULL) return NULL;
-    p = store_length(p, width, flags, size);
+    p = store_length(p, code, flags, size);
     if (size <= SHORT && input->limit - start >= SHORT)
         memcpy(p, content, SHORT);
     else
@@ -525,13 +518,13 @@ static Spot write_array(Writer *w, Spot p, const Op *op, int64_t index) {
     const Input *list = w->inputs + op->place, *items = list + 1;
     int64_t at = place_of(list, index), first, count;
     int fixed = FIXED_SIZE[op->item_code];
-    if (is_null(list, at)) return write_null(w, p, 4, op->flags);
+    if (is_null(list, at)) return write_null(w, p, OP_ARRAY, op->flags);
     count = range_at(list, at, &first);
     if (count < 0) return fail(w, BROKEN);
     if (count > MAX_LENGTH) return NULL;
     p = room_for(w, p, 5 + count * fixed);
     if (p == NULL) return NULL;
-    p = store_length(p, 4, op->flags, count);
+    p = store_length(p, OP_ARRAY, op->flags, count);
     for (int64_t i = first; i < first + count && p != NULL; i++)
         if (fixed)
             p = write_fixed(w, p, op->item_code, items, i);
@@ -547,7 +540,7 @@ static inline Spot write_value(Writer *w, Spot p, const Op *op, int64_t index) {
     const Input *input = w->inputs + op->place;
     if (op->code == OP_ARRAY) return write_array(w, p, op, index);
     if (op->code != OP_STRUCT) return write_sized(w, p, op->code, op->flags, input, index);
-    if (is_null(input, place_of(input, index))) return write_null(w, p, 1, op->flags);
+    if (is_null(input, place_of(input, index))) return write_null(w, p, OP_STRUCT, op->flags);
     if (op->flags & NULLABLE) {
         p = room_for(w, p, 1);
         if (p == NULL) return NULL;

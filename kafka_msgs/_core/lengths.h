@@ -36,9 +36,9 @@ static inline const unsigned char *take_uvarint(const unsigned char *p, const un
     return p;
 }
 
-/* Takes a length or count, of `size` bytes (2 or 4) if it is not compact; -1 is a null that the flags allow. All other
- * negative lengths are refused, and lengths that would become negative. */
-static inline const unsigned char *take_length(const unsigned char *p, const unsigned char *end, int size, int flags,
+/* Takes the length or count of an op's value; -1 is a null that the flags allow. All other negative lengths are refused,
+ * and lengths that would become negative. */
+static inline const unsigned char *take_length(const unsigned char *p, const unsigned char *end, int code, int flags,
                                                ptrdiff_t *length) {
     if (flags & COMPACT) {
         uint32_t value;
@@ -47,6 +47,7 @@ static inline const unsigned char *take_length(const unsigned char *p, const uns
         *length = (ptrdiff_t)value - 1;
         if (value > 0) return p;
     } else {
+        int size = LENGTH_SIZE[code];
         if (end - p < size) return NULL;
         *length = size == 2 ? (int16_t)load16(p) : (int32_t)load32(p);
         p += size;
@@ -55,13 +56,9 @@ static inline const unsigned char *take_length(const unsigned char *p, const uns
 }
 
 /* Stores a length or count as `take_length` takes it; -1 is null. */
-static inline unsigned char *store_length(unsigned char *p, int size, int flags, ptrdiff_t length) {
+static inline unsigned char *store_length(unsigned char *p, int code, int flags, ptrdiff_t length) {
     if (flags & COMPACT) return store_varint(p, (uint32_t)(length + 1));
-    if (size == 4)
-        store32(p, (uint32_t)length);
-    else
-        store_number(p, size, length);
-    return p + size;
+    return store_number(p, LENGTH_SIZE[code], length);
 }
 
 /* Stores a number in the byte reserved for it at `p`. A longer number moves the following bytes, up to `end`, by

@@ -12,10 +12,17 @@
 #include "objects.h"
 #include "ops.h"
 
-/* Labels of ops: a value of fixed size, and three fixed sizes with separate code; a value with a length or a marker; a
- * value with a compact length; an array of int32 with a compact length that is not nullable, which is frequent in
- * Kafka's messages; a skipped value; and the end, after the last op of every list. */
-enum { OP_FIXED, OP_SHORT, OP_INT, OP_LONG, OP_SIZED, OP_COMPACT, OP_IDS, OP_PASS, OP_END };
+/* Labels of ops, and where they lead: a value of fixed size, and three fixed sizes with separate code; an int64 right
+ * after another one; a value with a length or a marker; a value with a compact length; an array of int32 with a compact
+ * length that is not nullable, which is frequent in Kafka's messages; a skipped value; and the end, after the last op of
+ * every list. */
+/* clang-format off */
+#define EACH_LABEL(X)                                                                                                  \
+    X(OP_FIXED, fixed) X(OP_SHORT, int16) X(OP_INT, int32) X(OP_LONG, int64) X(OP_NEXT_LONG, next_int64)               \
+    X(OP_SIZED, sized) X(OP_COMPACT, compact) X(OP_IDS, ids) X(OP_PASS, pass) X(OP_END, end)
+/* clang-format on */
+#define NUMBER(number, name) number,
+enum { EACH_LABEL(NUMBER) };
 
 struct Struct;
 
@@ -125,11 +132,14 @@ static int load_fields(void *program, LoadOp *load_op, Struct *target, PyObject 
         load_ops(program, load_op, target, absent, &target->absent) < 0)
         return -1;
     Py_ssize_t *run = &target->run;
-    for (Op *op = target->ops; op->label != OP_END; op++)
+    int label = OP_END; /* of the op before */
+    for (Op *op = target->ops; op->label != OP_END; label = op++->label) {
+        if (op->label == OP_LONG && (label == OP_LONG || label == OP_NEXT_LONG)) op->label = OP_NEXT_LONG;
         if (op->code == OP_SKIP || FIXED_SIZE[op->code])
             *run += op->code == OP_SKIP ? op->size : FIXED_SIZE[op->code];
         else
             run = &op->run;
+    }
     return load_tags(inactive, &target->inactive);
 }
 

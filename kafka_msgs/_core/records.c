@@ -198,10 +198,6 @@ static PyObject *make_sum(int64_t base, int64_t delta) {
     return add(base, delta, &value) ? PyLong_FromLongLong(value) : NULL;
 }
 
-static inline PyObject *make_offset(Reader *r, const WalkRecord *record) {
-    return make_sum(r->base_offset, record->offset_delta);
-}
-
 /* Creates a timestamp, or reuses the previous record's timestamp: producers send many records in a millisecond. */
 static inline PyObject *make_timestamp(Reader *r, const WalkRecord *record) {
     if (r->append_timestamp != NULL) return Py_NewRef(r->append_timestamp);
@@ -218,14 +214,6 @@ static inline PyObject *make_payload(Reader *r, const unsigned char *content, in
     if (content == NULL) Py_RETURN_NONE;
     if (r->whole == NULL) return PyBytes_FromStringAndSize((const char *)content, size);
     return PySequence_GetSlice(r->whole, content - r->start, content - r->start + size);
-}
-
-static inline PyObject *make_key(Reader *r, const WalkRecord *record) {
-    return make_payload(r, record->key, record->key_size);
-}
-
-static inline PyObject *make_value(Reader *r, const WalkRecord *record) {
-    return make_payload(r, record->value, record->value_size);
 }
 
 static inline PyObject *make_name(const unsigned char *raw, int32_t size) {
@@ -280,8 +268,8 @@ static PyObject *make_headers(Reader *r, const WalkRecord *record) {
 static inline int fill_record(Reader *r, const WalkRecord *record, Storage *object) {
     if (!add(r->base_offset, record->offset_delta, &object->offset)) return -1;
     if ((object->timestamp = make_timestamp(r, record)) == NULL) return -1;
-    if ((object->key = make_key(r, record)) == NULL) return -1;
-    if ((object->value = make_value(r, record)) == NULL) return -1;
+    if ((object->key = make_payload(r, record->key, record->key_size)) == NULL) return -1;
+    if ((object->value = make_payload(r, record->value, record->value_size)) == NULL) return -1;
     return (object->headers = make_headers(r, record)) == NULL ? -1 : 0;
 }
 
@@ -298,19 +286,26 @@ static inline PyObject *make_record(Reader *r, const WalkRecord *record) {
     return (PyObject *)object;
 }
 
-typedef PyObject *(*Make)(Reader *, const WalkRecord *);
+static inline PyObject *make_one(Reader *r, const WalkRecord *record, int part) {
+    if (part == PART_RECORDS) return make_record(r, record);
+    if (part == PART_OFFSETS) return make_sum(r->base_offset, record->offset_delta);
+    if (part == PART_TIMESTAMPS) return make_timestamp(r, record);
+    if (part == PART_KEYS) return make_payload(r, record->key, record->key_size);
+    return make_payload(r, record->value, record->value_size);
+}
 
-/* Creates a list with one object per record. `headers` is set if `make` reads the headers; otherwise the loop checks
- * them. The garbage collector does not track the list while it has holes. */
-static inline PyObject *make_list(Reader *r, Make make, int headers) {
+/* Creates a list with one object per record. Only records have headers; for other parts the loop checks these. The
+ * garbage collector does not track the list while it has holes. */
+static inline PyObject *make_list(Reader *r, int part) {
     PyObject *list = PyList_New(r->count);
     if (list == NULL) return NULL;
     PyObject_GC_UnTrack(list);
     for (Py_ssize_t i = 0; i < r->count; i++) {
         WalkRecord record;
         r->p = walk_record(r->p, r->end, &record);
-        if (r->p == NULL || (!headers && record.header_count > 0 && walk_headers(&record) < 0)) goto refused;
-        PyObject *made = make(r, &record);
+        if (r->p == NULL || (part != PART_RECORDS && record.header_count > 0 && walk_headers(&record) < 0))
+            goto refused;
+        PyObject *made = make_one(r, &record, part);
         if (made == NULL) goto refused;
         PyList_SET_ITEM(list, i, made);
     }
@@ -338,15 +333,11 @@ static PyObject *make_marks(Reader *r) {
     return marks;
 }
 
-/* Each call compiles to a separate loop with an inlined constructor. */
 static PyObject *make_part(Reader *r, int part) {
-    if (part == PART_RECORDS) return make_list(r, make_record, 1);
-    if (part == PART_OFFSETS) return make_list(r, make_offset, 0);
-    if (part == PART_TIMESTAMPS) return make_list(r, make_timestamp, 0);
-    if (part == PART_KEYS) return make_list(r, make_key, 0);
-    if (part == PART_VALUES) return make_list(r, make_value, 0);
+    if (part == PART_RECORDS) return make_list(r, PART_RECORDS); /* a loop of its own: the most frequent one */
     if (part == PART_MARKS) return make_marks(r);
-    return PyErr_Format(PyExc_ValueError, "not a part of records");
+    if (part < PART_RECORDS || part > PART_VALUES) return PyErr_Format(PyExc_ValueError, "not a part of records");
+    return make_list(r, part);
 }
 
 static void clear_reader(Reader *r) {
