@@ -231,29 +231,22 @@ static const unsigned char *pass_tags(Reader *r, const unsigned char *p, const S
     return decode_tag_section(r, s, NULL) < 0 ? NULL : r->p;
 }
 
+/* Where the bytes end within a run of fixed fields, each field is checked: edits of the fields before the end are made. */
 static const unsigned char *pass_struct(Reader *r, const unsigned char *p, const Struct *s) {
-    const Op *op = s->ops;
-    if (r->end - p < s->run) {
-        back(r, p);
-        goto failed;
-    }
-    for (; op->label != OP_END; op++) {
-        if (op->code < FIXED_OPS && op->edit == 0) {
+    int cut = r->end - p < s->run;
+    for (const Op *op = s->ops; op->label != OP_END; op++) {
+        if (op->code < FIXED_OPS && op->edit == 0 && !cut) {
             p += FIXED_SIZE[op->code];
-        } else {
-            p = pass_value(r, p, op);
-            if (p == NULL) goto failed;
-            if (r->end - p < op->run) {
-                back(r, p);
-                op++;
-                goto failed;
-            }
+            continue;
         }
+        p = pass_value(r, p, op);
+        if (p == NULL) {
+            trace(&r->fault.trail, op - s->ops);
+            return NULL;
+        }
+        if (r->end - p < op->run) cut = 1;
     }
     return s->flexible ? pass_tags(r, p, s) : p;
-failed:
-    trace(&r->fault.trail, op - s->ops);
-    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------ 4 Decoding */
