@@ -40,11 +40,12 @@ IN_PARALLEL := --dist loadfile --no-loadscope-reorder
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | expand -t 12
 
-# uv needs a third of the time; it knows none of pip's settings, so pip follows where it cannot install: $(call install,WHAT)
+# uv needs a third of the time; it knows none of pip's settings, so pip follows where it cannot install. Groups need pip 25.1:
+# $(call install,WHAT)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) $(1)
+	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || { $(PIP) 'pip>=25.1' && $(PIP) $(1); }
 endef
 
 .venv/demo: $(BUILD)
@@ -52,7 +53,7 @@ endef
 	@touch $@
 
 .venv/dev: $(BUILD)
-	$(call install,-e '.[dev$(,)bench]')
+	$(call install,-e . --group dev)
 	@touch $@ .venv/demo
 
 demo: .venv/demo ## decode real Kafka traffic before your eyes
