@@ -109,7 +109,18 @@ def build(release: DryRun) -> str:
         raise FailedCommandError(f"two builds differ: {builds}")
     shutil.copytree(release.work / "first" / "dist", release.dist)
     for python in release.pythons:
-        tool("uv", "build", "--quiet", "--wheel", "--python", python, "--out-dir", release.dist, release.sdist())
+        tool(
+            "uv",
+            "build",
+            "--quiet",
+            "--no-create-gitignore",
+            "--wheel",
+            "--python",
+            python,
+            "--out-dir",
+            release.dist,
+            release.sdist(),
+        )
     return f"{len(builds[0])} files twice, with the same bytes"
 
 
