@@ -30,18 +30,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
 
-__all__ = [
-    "DEFAULT_COLUMNS",
-    "ERROR",
-    "FROM_RECORDS",
-    "LogTable",
-    "SegmentRows",
-    "columns_of_logs",
-    "fault_in_file",
-    "in_microseconds",
-    "select_columns",
-    "with_header_names",
-]
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "SegmentRows", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""
