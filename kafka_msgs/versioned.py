@@ -44,7 +44,7 @@ def decode_versioned(
     are ignored. ``"lenient"`` ignores them at every version, as Kafka's ``ConsumerProtocol`` does: consumers read each
     other's subscriptions and assignments in this way.
 
-    Raises ``UnsupportedVersionError``, ``DecodeError`` for the bytes (``TruncatedError`` without a complete version), and
+    Raises ``UnsupportedVersionError``, ``DecodeError`` (``TruncatedError`` if not even the version is complete), and
     ``InvalidKeyTypeError`` for a coordinator's key of another type.
     """
     info = cls.INFO
