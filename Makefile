@@ -9,6 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export NO_MKDOCS_2_WARNING := 1
 N ?= 1000
 MINUTES ?= 5
+PYTHONS ?= $(BIN)/python
 ROUNDS ?= 10000
 # Tests wait for the processes that they start: one more than there are cores.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -40,11 +41,12 @@ IN_PARALLEL := --dist loadfile --no-loadscope-reorder
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | expand -t 12
 
-# uv needs a third of the time; it knows none of pip's settings, so pip follows where it cannot install: $(call install,WHAT)
+# uv needs a third of the time; it knows none of pip's settings, so pip follows where it cannot install. Groups need pip 25.1:
+# $(call install,WHAT)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) $(1)
+	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || { $(PIP) 'pip>=25.1' && $(PIP) $(1); }
 endef
 
 .venv/demo: $(BUILD)
@@ -52,8 +54,12 @@ endef
 	@touch $@
 
 .venv/dev: $(BUILD)
-	$(call install,-e '.[dev$(,)bench]')
+	$(call install,-e . --group dev)
 	@touch $@ .venv/demo
+
+.venv/release: pyproject.toml
+	$(call install,--group release)
+	@touch $@
 
 demo: .venv/demo ## decode real Kafka traffic before your eyes
 	@$(BIN)/python docs/demo/demo.py
@@ -141,6 +147,9 @@ fuzz: .venv/fuzz $(CORE) ## fuzz the C core, guided by its coverage: make fuzz M
 damage: .venv/dev ## damage the files of logs at random and read them: make damage MINUTES=5
 	$(BIN)/python -m tests.campaigns.damaged_logs --minutes $(MINUTES)
 
+dry-run: .venv/release ## build a release twice, check it, and install it from an index on loopback: make dry-run PYTHONS="3.11 3.13"
+	$(BIN)/python -m tests.packaging.dry_run $(addprefix --python ,$(PYTHONS)) --dist build/release
+
 check: lint test test-slow ## everything that a reviewer would run
 
 docs: .venv/dev ## build the site, with the API reference, into build/site; a warning is an error
@@ -173,4 +182,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis $(wildcard tests/*/oracle/target tests/*/*/oracle/target tests/oracle/target)
 
-.PHONY: help demo docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage check generate oracle capture bench clean
+.PHONY: help demo docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage dry-run check generate oracle capture bench clean

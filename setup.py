@@ -1,9 +1,14 @@
-"""The C core, which the build leaves out where it cannot compile it. Everything else stands in pyproject.toml."""
+"""The C core, which the build leaves out where it cannot compile it, and reproducible sdists."""
 
+import gzip
+import io
+import os
 import sys
+import tarfile
 from glob import glob
 
 from setuptools import Extension, setup
+from setuptools.command.sdist import sdist
 
 FLAGS = {"linux": ["-O3", "-fno-plt", "-fvisibility=hidden", "-g0"]}
 """On Linux, every CPython builds with the same level, and calls go without a stub. Debug data would be four fifths of
@@ -17,4 +22,38 @@ CORE = Extension(
     optional=True,
 )
 
-setup(ext_modules=[CORE] if CORE.sources else [])
+
+class ReproducibleSdist(sdist):
+    """With ``SOURCE_DATE_EPOCH``, equal sources become equal archives: no owners, umask or times of the build."""
+
+    def make_archive(self, *arguments, **options):
+        path = super().make_archive(*arguments, **options)
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if epoch and path.endswith(".tar.gz"):
+            normalize(path, int(epoch))
+        return path
+
+
+def normalize(path, epoch):
+    """Rewrite a compressed tar archive: sorted members, with names, contents and executable bits only."""
+    written = io.BytesIO()
+    with (
+        tarfile.open(path) as source,
+        gzip.GzipFile("", "wb", fileobj=written, mtime=epoch) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as target,
+    ):
+        for member in sorted(source.getmembers(), key=lambda member: member.name):
+            member.pax_headers = {}
+            mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            owner = {"uid": 0, "gid": 0, "uname": "", "gname": ""}
+            target.addfile(
+                member.replace(mtime=epoch, mode=mode, **owner, deep=False),
+                source.extractfile(member) if member.isfile() else None,
+            )
+    with open(path, "wb") as file:
+        file.write(written.getvalue())
+
+
+if "SOURCE_DATE_EPOCH" in os.environ:
+    os.umask(0o022)  # Files of a wheel have the modes that it allows.
+setup(ext_modules=[CORE] if CORE.sources else [], cmdclass={"sdist": ReproducibleSdist})

@@ -42,8 +42,10 @@ def decode_versioned(
 
     With ``newer="clamp"`` a version above the highest known one is read as the highest, and the bytes after the message
     are ignored. ``"lenient"`` ignores them at every version, as Kafka's ``ConsumerProtocol`` does: consumers read each
-    other's subscriptions and assignments in this way. Raises
-    ``UnsupportedVersionError``, ``DecodeError``, and ``InvalidKeyTypeError`` for a coordinator's key of another type.
+    other's subscriptions and assignments in this way.
+
+    Raises ``UnsupportedVersionError``, ``DecodeError`` (``TruncatedError`` if not even the version is complete), and
+    ``InvalidKeyTypeError`` for a coordinator's key of another type.
     """
     info = cls.INFO
     if len(data) < 2:

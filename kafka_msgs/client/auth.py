@@ -128,7 +128,7 @@ class OAuthBearerCredentials:
     mechanism: str = field(default="OAUTHBEARER", init=False)
 
     def tokens(self, network: Network, deadline: float) -> Flow[Tokens]:
-        """Return the tokens for one authentication."""
+        """Return the tokens for one authentication. Raises ``OptionError`` if ``token`` does not return a str."""
         token = yield from wait_for(network.offload(self.token), deadline, "a token of the authority")
         if isawaitable(token):
             token = yield from wait_for(network.run_callback(lambda: token), deadline, "a token of the authority")

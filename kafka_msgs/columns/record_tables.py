@@ -91,7 +91,11 @@ def walk_record_table(
     max_rows: int = 65_536,
     max_bytes: int = 32 << 20,
 ) -> Iterator[Any]:
-    """Yield the record batches of ``read_record_table``, and each ``Fault`` at its position between them."""
+    """Yield the record batches of ``read_record_table``, and each ``Fault`` at its position between them.
+
+    Raises ``ValueError`` for an empty list of columns, ``OptionError`` for a limit below 1, and the errors of
+    ``record_schema``.
+    """
     if columns is not None and not columns:
         raise ValueError("a table of records needs at least one column")
     for name, bound in (("max_rows", max_rows), ("max_bytes", max_bytes)):

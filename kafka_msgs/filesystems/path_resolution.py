@@ -17,12 +17,16 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from attrs import field, frozen
-from pyarrow import BufferReader, NativeFile, fs
 
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import MissingExtraError, OptionError
 from kafka_msgs.filesystems.listing import glob, has_wildcards, list_directory
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
 from kafka_msgs.filesystems.resolver import URI, filesystem_of, settings_for
+
+try:
+    from pyarrow import BufferReader, NativeFile, fs
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.filesystems", extra="arrow", package="pyarrow") from error
 
 __all__ = [
     "CAPTURES",

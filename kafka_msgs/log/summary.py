@@ -18,7 +18,7 @@ from kafka_msgs.log.batch_counts import BASE_IS_NO_TIME, BatchCounts
 from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, NO_TIMESTAMP, CompressionType, ReadOptions, RecordBatch
 
-__all__ = ["CODEC_NAMES", "LogSummary", "fault_in_batch", "read_summary", "walk_summary"]
+__all__ = ["LogSummary", "read_summary", "walk_summary"]
 
 _IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")

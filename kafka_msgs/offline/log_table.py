@@ -12,32 +12,25 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import evolve, frozen
 
 from kafka_msgs.binary_layouts import CONTROL
 from kafka_msgs.columns import RECORD_SCHEMA
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, Fault, walk_batch_table, walk_record_table
-from kafka_msgs.errors import LogFileError, OptionError, RecordError, UnknownColumnError
+from kafka_msgs.errors import LogFileError, MissingExtraError, OptionError, RecordError, UnknownColumnError
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.partition_discovery import Progress, partitions_in
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
-__all__ = [
-    "DEFAULT_COLUMNS",
-    "ERROR",
-    "FROM_RECORDS",
-    "LogTable",
-    "SegmentRows",
-    "columns_of_logs",
-    "fault_in_file",
-    "in_microseconds",
-    "select_columns",
-    "with_header_names",
-]
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
+
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "SegmentRows", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""

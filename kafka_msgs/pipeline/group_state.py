@@ -26,7 +26,7 @@ from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE, REPORT_ROWS, Chec
 from kafka_msgs.pipeline.record_classification import classify_groups
 from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned, write_table
 
-__all__ = ["NAME", "SHOWN_MEMBERS", "StateRun", "StateSummary", "first_rows", "group_state_run", "most_assigned"]
+__all__ = ["StateRun", "StateSummary", "group_state_run"]
 
 NAME: Final = "group-state"
 _TABLES: Final = {

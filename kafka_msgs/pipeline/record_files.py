@@ -20,7 +20,7 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline.log_table import ERROR, LogTable, SegmentRows
 from kafka_msgs.offline.partition_discovery import Progress
 
-__all__ = ["COMPRESSIONS", "RecordFile", "check_empty", "write_records"]
+__all__ = ["RecordFile", "write_records"]
 
 COMPRESSIONS: Final = ("snappy", "zstd", "lz4", "none")
 """The compression types of the files. The first one is the default, as in Spark and Arrow."""

@@ -176,7 +176,8 @@ class RecordBatch(Batch):
     def content(self) -> tuple[bytes, int, int]:
         """Return the decompressed bytes that hold the records, and the positions where the records start and end.
 
-        Raises what ``records`` raises, except for faults inside the records. The records themselves are not checked.
+        Raises ``RecordBudgetError`` for more records than the options allow, and the errors of ``records`` about the
+        batch and its compression. The records themselves are not checked.
         """
         body, at, end = self._content()
         limit = self._options.max_elements

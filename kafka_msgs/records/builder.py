@@ -182,7 +182,8 @@ class BatchBuilder:
         """Add rows of columns as records until one would exceed the size limit; return the number of added records.
 
         A row that the format cannot hold also ends the call; ``append`` raises the reason. ``timestamp`` is used for
-        columns without timestamps. Raises ``ValueError`` for columns that do not have these rows.
+        columns without timestamps. Raises ``ValueError`` for columns that do not have these rows, and
+        ``RecordWriteError`` for a control batch.
         """
         if self._header.control:
             raise RecordWriteError(field="control", value=True, reason="a control batch takes control records only")
@@ -191,7 +192,10 @@ class BatchBuilder:
     def append_control(
         self, kind: ControlType, message: Message, *, timestamp: int, version: int = 0, offset: int | None = None
     ) -> bool:
-        """Add a control record, with the result and errors of ``append``, and the errors of ``Message.encode``."""
+        """Add a control record, with the result and errors of ``append``, and the errors of ``Message.encode``.
+
+        Raises ``RecordWriteError`` for a batch that is not a control batch.
+        """
         if not self._header.control:
             raise RecordWriteError(field="control", value=False, reason="control records need a control batch")
         key, value = control_content(kind, message, version)

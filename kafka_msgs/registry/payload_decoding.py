@@ -11,13 +11,16 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
-import pyarrow as pa
-
 from kafka_msgs.columns import DecodedColumn
 from kafka_msgs.columns.decode import Column, OnBadRow, binary_column, check_on_error
 from kafka_msgs.columns.types import ERROR_TYPE
-from kafka_msgs.errors import ColumnSizeError, OptionError, PayloadError, RegistryError
+from kafka_msgs.errors import ColumnSizeError, MissingExtraError, OptionError, PayloadError, RegistryError
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.registry", extra="registry", package="pyarrow") from error
 
 __all__ = ["PayloadReader", "decode_payloads"]
 

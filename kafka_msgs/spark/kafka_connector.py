@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import pyspark
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from kafka_msgs.errors import MissingExtraError, OptionError
 
-from kafka_msgs.errors import OptionError
+try:
+    import pyspark
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import functions as sf
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.spark", extra="spark", package="pyspark") from error
 
 __all__ = ["connector_packages", "read_stream", "write_stream"]
 

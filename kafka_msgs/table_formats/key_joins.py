@@ -6,13 +6,16 @@ Only the key columns are joined, because Arrow cannot join lists and structs. Co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from kafka_msgs.errors import MissingExtraError, OptionError
 
-from kafka_msgs.errors import OptionError
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise MissingExtraError(feature="kafka_msgs.table_formats", extra="arrow", package="pyarrow") from error
 
 __all__ = ["anti_join", "check_keys", "diff_rows", "drop_keys", "removed_keys"]
 
@@ -46,7 +49,7 @@ def removed_keys(rows: pa.Table, deleted_keys: pa.Table | None, keys: Sequence[s
 def anti_join(rows: pa.Table, other: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Return the rows whose key is not in the other table, in order."""
     found = _numbered(rows, keys, _ROW).join(other.select(keys), list(keys), join_type="left anti", use_threads=False)
-    return rows.take(pa.array(np.sort(found[_ROW].to_numpy())))
+    return rows.take(found[_ROW].sort())
 
 
 def diff_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -54,21 +57,17 @@ def diff_rows(rows: pa.Table, before: pa.Table, keys: Sequence[str]) -> pa.Table
     left, right = _numbered(rows, keys, _ROW), _numbered(before, keys, _OTHER)
     pairs = left.join(right, list(keys), join_type="inner", use_threads=False)
     ours, theirs = rows.take(pairs[_ROW]), before.select(rows.column_names).take(pairs[_OTHER])
-    same = np.ones(len(pairs), dtype=bool)
-    for name in rows.column_names:
-        same &= _equal(ours[name], theirs[name])
-    unchanged = pairs[_ROW].to_numpy()[same]
-    kept = np.ones(len(rows), dtype=bool)
-    kept[unchanged] = False
-    return rows.filter(pa.array(kept))
+    same = reduce(pc.and_, (_equal(ours[name], theirs[name]) for name in rows.column_names))
+    return rows.filter(pc.invert(pc.is_in(left[_ROW], pairs[_ROW].filter(same))))
 
 
-def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> np.ndarray:
+def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return for each row whether two columns are equal. Arrow itself cannot compare nested values."""
     if pa.types.is_nested(ours.type):
-        return np.array([one == other for one, other in zip(ours.to_pylist(), theirs.to_pylist(), strict=True)], bool)
+        pairs = zip(ours.to_pylist(), theirs.to_pylist(), strict=True)
+        return pa.chunked_array([[one == other for one, other in pairs]], pa.bool_())
     both_null = pc.and_(ours.is_null(), theirs.is_null())
-    return np.asarray(pc.or_(pc.fill_null(pc.equal(ours, theirs.cast(ours.type)), False), both_null), bool)
+    return pc.or_(pc.fill_null(pc.equal(ours, theirs.cast(ours.type)), False), both_null)
 
 
 def drop_keys(batches: Iterable[pa.RecordBatch], removed: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -95,4 +94,5 @@ def _together(batches: Iterable[pa.RecordBatch], least: int) -> Iterator[pa.Tabl
 
 
 def _numbered(rows: pa.Table, keys: Sequence[str], name: str) -> pa.Table:
-    return rows.select(list(keys)).append_column(name, pa.array(np.arange(rows.num_rows)))
+    numbers = pc.cumulative_sum(pa.repeat(1, rows.num_rows), start=-1)
+    return rows.select(list(keys)).append_column(name, numbers)

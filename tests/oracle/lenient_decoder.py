@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.codec.ops import MAX_TAG, MAX_TAGS, Op
 from kafka_msgs.codec.plan import Plan, Step, StructPlan, WireValue
-from kafka_msgs.codec.reference import Decoder
+from kafka_msgs.codec.reference.decoder import Decoder
 from kafka_msgs.errors import (
     DecodeError,
     InvalidLengthError,

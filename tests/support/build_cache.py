@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.support.file_locks import lock_file
 
 __all__ = ["made_once"]
 
@@ -14,7 +15,7 @@ def made_once(kept: Path, make: Callable[[Path], object]) -> Path:
     """Return ``kept``, calling ``make`` first if it does not exist; other processes see only the finished build."""
     kept.parent.mkdir(exist_ok=True)
     with kept.with_name(f"{kept.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_file(lock)
         if not kept.exists():
             new = kept.with_name(f"{kept.name}.new")
             shutil.rmtree(new, ignore_errors=True)

@@ -7,7 +7,6 @@ are reported as not run.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from tests.recorders.broker import Jars, classpath, java_command
+from tests.support.file_locks import lock_file
 
 __all__ = ["AZURE", "GCS", "GO", "NODE", "Program", "ProgramUnavailableError", "java", "lines_of"]
 
@@ -80,7 +80,7 @@ class Program:
         """Lock out other processes: parallel test runs share one build."""
         self._target.mkdir(exist_ok=True)
         with (self._target / f"{self.folder.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock)
             yield
 
     def _make(self, home: Path) -> None:

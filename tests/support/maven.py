@@ -6,7 +6,6 @@ releases used.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import Final
 
 from attrs import frozen
 
+from tests.support.file_locks import lock_file
 from tests.support.releases import maven_releases
 
 __all__ = ["JavaProject", "OracleUnavailableError"]
@@ -69,7 +69,7 @@ class JavaProject:
         """Lock out other processes: parallel test runs share one ``target/``."""
         self.target.mkdir(exist_ok=True)
         with (self.target / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock)
             yield
 
     def _built_class_path(self) -> str | None:

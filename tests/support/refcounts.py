@@ -7,11 +7,13 @@ objects that one test creates, not on all objects in a run of thousands of tests
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import pytest
 
@@ -56,6 +58,28 @@ def fail_each(action: Callable[[], object]) -> int:
                 return number
             finally:
                 testcapi.remove_mem_hooks()
+
+
+_PYTHON_WITHOUT_MEMORY: Final = """
+import _testcapi
+number = 0
+while True:
+    _testcapi.set_nomemory(number, number + 1)
+    try:
+        any(map(lambda name: {1, 2}.isdisjoint({name: 1}), [str(number) * 40 for number in range(40)]))
+    except MemoryError:
+        number += 1
+    else:
+        break
+    finally:
+        _testcapi.remove_mem_hooks()
+"""
+
+
+@cache
+def python_survives() -> bool:
+    """Return whether CPython's own interpreter survives failed allocations; 3.12.1 and 3.13.0 end in a crash."""
+    return not subprocess.run([sys.executable, "-c", _PYTHON_WITHOUT_MEMORY], capture_output=True).returncode
 
 
 def without_memory(action: Callable[[Callable[[int], Any]], Any], make: Callable[[int], Any]) -> Iterator[int]:

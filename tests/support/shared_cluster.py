@@ -12,7 +12,6 @@ cluster if the repair fails. After the last turn it ends the nodes.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
@@ -27,6 +26,7 @@ from typing import Final
 from attrs import define, field
 
 from tests.recorders.broker import LOOPBACK, BrokerError, Jars, classpath
+from tests.support.file_locks import lock_file
 from tests.support.kafka_cluster import ClusterAddresses, KafkaCluster
 
 __all__ = ["BreakableCluster", "Run", "Turns", "breakable_cluster", "shared_cluster"]
@@ -119,7 +119,7 @@ def _supervisor(kind: _Kind, run: Run) -> str:
     """Return the output file of a supervisor; the first caller starts it."""
     written, output = run.directory / kind, run.directory / f"{kind}-output.txt"
     with (run.directory / f"{kind}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_file(lock)
         if not output.exists():
             _start(kind, run, output)
     if not written.exists():

@@ -12,25 +12,16 @@ from typing import Any
 
 from kafka_msgs.codec.options import DEFAULT_OPTIONS, CodecOptions
 from kafka_msgs.codec.plan import Plan
-from kafka_msgs.codec.reference.decoder import Decoder, Span
-from kafka_msgs.codec.reference.encoder import Encoder
-from kafka_msgs.codec.reference.faults import FaultLocation, Trail
-from kafka_msgs.codec.reference.patcher import EditErrorFinder, Patcher
+from kafka_msgs.codec.reference.decoder import Decoder as Decoder
+from kafka_msgs.codec.reference.decoder import Span
+from kafka_msgs.codec.reference.encoder import Encoder as Encoder
+from kafka_msgs.codec.reference.faults import FaultLocation as FaultLocation
+from kafka_msgs.codec.reference.faults import Trail
+from kafka_msgs.codec.reference.patcher import EditErrorFinder as EditErrorFinder
+from kafka_msgs.codec.reference.patcher import Patcher as Patcher
 from kafka_msgs.errors import DecodeError
 
-__all__ = [
-    "Decoder",
-    "EditErrorFinder",
-    "Encoder",
-    "FaultLocation",
-    "Patcher",
-    "Span",
-    "annotate",
-    "decode",
-    "encode",
-    "resume_decode",
-    "resume_encode",
-]
+__all__ = ["Span", "annotate"]
 
 
 def decode(

@@ -26,16 +26,7 @@ from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "StoredPartition",
-    "directory_of",
-    "end_of",
-    "log_frame",
-    "partitions_frame",
-    "partitions_in",
-    "read_end_offsets",
-    "topic_id_of",
-]
+__all__ = ["StoredPartition", "log_frame", "partitions_frame", "partitions_in", "read_end_offsets"]
 
 _PARTITIONS: Final = "topic string, partition int, topicId string, endOffset long, directory string"
 _ENDS: Final = "topic string, partition int, endOffset long"
