@@ -14,10 +14,11 @@ from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
 from kafka_msgs.client.consumer.consumer_state import Callback, Offsets, offsets_to_commit
 from kafka_msgs.client.consumer.core import ConsumerCore, Undo
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp
+from kafka_msgs.client.consumer.offsets import OffsetAndTimestamp
 from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
 from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:
@@ -324,12 +325,12 @@ class Consumer(BlockingFacade):
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The current group metadata, for a producer's ``send_offsets_to_transaction`` (KIP-447).
 
-        With this metadata, the broker rejects the offsets if the group has reassigned the partitions to another member.
-        Read it after the poll that returned the records of the transaction. Raises ``OptionError`` without a group, and
-        ``CommitFailedError`` if the consumer is no longer a group member; abort the transaction in that case.
+        With this metadata, the broker rejects the offsets if the group has reassigned the partitions to another member,
+        or if a topic was deleted and created again. Read it after the poll that returned the records of the
+        transaction. Raises ``OptionError`` without a group, and ``CommitFailedError`` if the consumer is no longer a
+        group member; abort the transaction in that case.
         """
-        member = self.core.positions.member()
-        return ConsumerGroupMetadata(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
+        return self.core.positions.group_metadata()
 
     def close(self, *, timeout: float | None = None) -> None:
         """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.

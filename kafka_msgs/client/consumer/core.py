@@ -25,10 +25,10 @@ from kafka_msgs.client.consumer.fetcher import Fetcher
 from kafka_msgs.client.consumer.housekeeping import Housekeeping
 from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
 from kafka_msgs.client.consumer.positions import Positions
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import (
     ClientClosedError,
@@ -159,6 +159,7 @@ class ConsumerCore:
             partition = self.partitions[TopicPartition(*name)]
             with self.state.lock:
                 partition.seek(place.offset, place.leader_epoch)
+                self.state.note_returned(partition)
         self.state.changed.notify()
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
@@ -501,6 +502,7 @@ class ConsumerCore:
                     if partition.error is not None and partition.empty:
                         raise partition.error
                     take(partition, left())
+                    self.state.note_returned(partition)
                 except (RecordError, ClientError) as error:
                     if partition.position is not None:
                         partition.seek(partition.position, partition.position_epoch)

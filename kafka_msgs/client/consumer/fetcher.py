@@ -70,6 +70,10 @@ class Signals(Protocol):
     """A poll has removed records from the buffers."""
     lock: Any
 
+    def notice_topics(self) -> None:
+        """Restart the partitions of recreated topics."""
+        ...
+
 
 class Fetcher:
     """Fetches for all partitions of a consumer."""
@@ -182,6 +186,7 @@ class Fetcher:
         """Send one request and process its response. Return whether an error requires a pause."""
         connection = yield from self._client.link(broker_id, purpose=PURPOSE, deadline=self._client.deadline(None))
         version = self._version(connection)
+        self._signals.notice_topics()
         wanted = dict(self._wanted(broker_id, version))
         if not wanted:
             return False

@@ -16,13 +16,15 @@ from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, OnDelivery
 from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import AsyncDelivery, DeliveryWaiter
 from kafka_msgs.client.producer.partitioner import Partitioner
 from kafka_msgs.client.producer.producer_batch import RecordMetadata
-from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
+from kafka_msgs.client.producer.transactional_offsets import normalize_offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -196,8 +198,10 @@ class AsyncProducer(AsyncFacade):
     ) -> None:
         """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
 
-        Each offset is the offset of the next record for the group to read. Raises ``BrokerError``; afterwards the
-        transaction can only be aborted.
+        Each offset is the offset of the next record for the group to read. Pass the ``group_metadata`` of the consumer:
+        the broker then refuses the offsets if the group has reassigned the partitions, or if a topic was deleted, even
+        if a new topic has its name. With a group id alone, the broker checks neither. Raises ``BrokerError``, for
+        example ``CommitFailedError`` and ``UnknownTopicError``; afterwards the transaction can only be aborted.
         """
         await self._run(self.core.send_offsets(*normalize_offsets(offsets, group)))
 

@@ -15,6 +15,8 @@ from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, Undelivered
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
@@ -23,7 +25,6 @@ from kafka_msgs.client.producer.record_accumulator import PartitionQueue, Record
 from kafka_msgs.client.producer.sender import Sender
 from kafka_msgs.client.producer.sequences import SequenceManager
 from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
-from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
