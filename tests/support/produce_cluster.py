@@ -138,8 +138,15 @@ class PartitionLog:
 class ProduceCluster:
     """Three brokers with one topic, ``t``. ``faults`` has one entry for each of the next Produce requests."""
 
-    def __init__(self, partitions: int = 3, *, transactions: int = 2, produce: tuple[int, int] = (3, 13)) -> None:
-        self.network = SimulatedNetwork()
+    def __init__(
+        self,
+        partitions: int = 3,
+        *,
+        transactions: int = 2,
+        produce: tuple[int, int] = (3, 13),
+        network: SimulatedNetwork | None = None,
+    ) -> None:
+        self.network = network or SimulatedNetwork()
         self.leaders: dict[int, int | None] = {number: 1 + number % 3 for number in range(partitions)}
         self.logs = {number: PartitionLog() for number in range(partitions)}
         self.faults: deque[Fault] = deque()
