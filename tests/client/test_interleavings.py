@@ -30,7 +30,7 @@ def plans(call: Callable[[Plan], SteppedNetwork], lengths: Any) -> Iterator[Plan
     """Yield plans that interrupt a call before each of its lines. ``call`` runs it with a plan."""
     lines = call(Plan(0, 0)).caller_lines
     assert lines > 0
-    stride = 1 if lengths is MANY else 2
+    stride = 2 if lengths is FEW else 1
     yield from (Plan(*each) for each in product(range(1, lines + 1, stride), lengths))
 
 
