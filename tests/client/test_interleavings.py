@@ -137,7 +137,7 @@ def stepped_consumer(**options: Any) -> Iterator[tuple[GroupCluster, SteppedNetw
 
 
 class Reader:
-    """Runs programs of a consumer, and checks each result: p polls, n iterates, k seeks, c commits, w pauses and resumes."""
+    """Runs programs, and checks each result: p polls, n iterates, k seeks, c commits, w pauses and resumes."""
 
     def __init__(self, cluster: GroupCluster, consumer: Consumer) -> None:
         self.cluster = cluster

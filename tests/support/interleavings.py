@@ -1,4 +1,4 @@
-"""Two threads on simulated time, the caller and the I/O thread of a client: one runs at a time, and a plan switches them.
+"""The caller and the I/O thread of a client on simulated time: one of them runs at a time, and a plan switches them.
 
 A ``Plan`` lets the caller run some lines of the client, then the I/O thread some lines, then the caller again, until it
 waits for a lock or for the I/O thread. So a test can enumerate the interleavings of a call with the steps of the I/O

@@ -92,7 +92,8 @@ class ConsumerCore:
     @property
     def tasks(self) -> list[Task[None]]:
         """The running background tasks."""
-        return [task for task in (self._member, self._upkeep, *self._fetcher.tasks) if task is not None]
+        tasks = (self._member, self._upkeep, *self._fetcher.tasks)
+        return [task for task in tasks if task is not None and not task.done]
 
     # Operations for the user
 
@@ -130,14 +131,15 @@ class ConsumerCore:
         if member is not None:
             member.cancel()
         membership = self.state.membership
-        if membership is not None:
-            if self.partitions.names:
-                yield from self._assignment.revoke_immediately(self.partitions.names)
-            with suppress(ClientError):  # on failure, the coordinator waits until the session expires
-                yield from membership.leave(deadline)
-            self.state.membership = None
-        self.state.subscription = Subscription()
-        self.state.drop()
+        try:
+            if membership is not None:
+                if self.partitions.names:
+                    yield from self._assignment.revoke_immediately(self.partitions.names)
+                with suppress(ClientError):  # on failure, the coordinator waits until the session expires
+                    yield from membership.leave(deadline)
+        finally:
+            self.state.membership, self.state.subscription = None, Subscription()
+            self.state.drop()
 
     def set_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, without a group. Partitions already assigned keep their positions."""
@@ -196,11 +198,16 @@ class ConsumerCore:
             if self.state.membership is None:
                 yield from self.positions.auto_commit()
             yield from self.unsubscribe(deadline)
-        finally:
             if self._upkeep is not None:
                 self._upkeep.cancel()
             self.state.arrived.notify()
-        yield from self._fetcher.close(deadline)
+            yield from self._fetcher.close(deadline)
+        finally:
+            for task in (self._member, self._upkeep):
+                if task is not None:
+                    task.cancel()
+            self._fetcher.stop()
+            self.state.arrived.notify()
 
     # Polling: waiting, in flows
 

@@ -135,15 +135,19 @@ class Fetcher:
         """The fetch loops. They end only by an error or by cancellation."""
         return tuple(self._loops.values())
 
+    def stop(self) -> None:
+        """End the loops."""
+        loops, self._loops = self._loops, {}
+        for loop in loops.values():
+            loop.cancel()
+
     def close(self, deadline: float) -> Flow[None]:
         """End the loops, and close the fetch sessions at the brokers, which limit the number of sessions.
 
         Sessions are independent of connections. A loop's connection may have a long poll in flight, and brokers respond
         in order, so the fetcher closes the session through another connection.
         """
-        loops, self._loops = self._loops, {}
-        for loop in loops.values():
-            loop.cancel()
+        self.stop()
         closing = []
         for broker_id, session in self._sessions.items():
             last = session.close()
