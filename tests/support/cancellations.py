@@ -18,17 +18,22 @@ async def cancel_at(client: AsyncClient, turn: int, call: Coroutine[Any, Any, An
     The state of a client changes only in these turns, so they stand for all awaits of the call.
     """
     network = client.network
-    advance, turns = network._advance, 0
+    advance, turns, started = network._advance, 0, False
 
     def counting(moment: float) -> None:
         nonlocal turns
         advance(moment)
-        turns += 1
-        if turns == turn:
+        turns += started
+        if turns == turn and started:
             task.cancel()
 
+    async def start() -> None:
+        nonlocal started
+        started = True
+        await call
+
     network._advance = counting  # type: ignore[method-assign]
-    task = asyncio.ensure_future(call)
+    task = asyncio.ensure_future(start())
     try:
         await asyncio.sleep(0)
         if turn == 0:
