@@ -18,6 +18,7 @@ from attrs import define, field
 
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_field_offset
 from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.errors import OffsetPositionError
 from kafka_msgs.messages.fetch_response import AbortedTransaction
 from kafka_msgs.records import Payload
@@ -87,8 +88,8 @@ class AssignedPartition:
     buffered: int = 0
     decoding: Any = None
     position_epoch: int = _NO_EPOCH
-    handled: int | None = None
-    """The position when the user last requested more records. Automatic commits use it."""
+    handled: int | OffsetAndMetadata | None = None
+    """The position when the user last requested more records, or the stored offset. Automatic commits use it."""
     topic_id: UUID | None = None
     """The id of the topic that the position belongs to. A topic recreated under the same name gets a new id."""
     stalls: int = 0
@@ -97,9 +98,14 @@ class AssignedPartition:
     """The number of seeks and resets. A position looked up before the latest one is out of date."""
 
     def seek(self, offset: int, epoch: int = _NO_EPOCH) -> None:
-        """Continue at an offset, and drop all buffered records."""
+        """Continue at an offset, and drop all buffered records. Earlier records count as handled."""
+        self.handled = offset
+        self.rewind(offset, epoch)
+
+    def rewind(self, offset: int, epoch: int) -> None:
+        """Continue at the offset of a record that was not handed over. This changes nothing for earlier records."""
         self.version += 1
-        self.position = self.fetch_offset = self.handled = offset
+        self.position = self.fetch_offset = offset
         self.epoch = self.position_epoch = epoch
         self.reset_strategy = None
         self.drop()

@@ -25,7 +25,7 @@ __all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_c
 
 _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
-Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
+Callback: TypeAlias = Callable[[list[TopicPartition]], object]
 """A user callback for assignment or revocation. For ``AsyncConsumer`` it may be a coroutine function."""
 
 Offsets: TypeAlias = Mapping[TopicPartition, "int | OffsetAndMetadata"]
@@ -109,6 +109,10 @@ class ConsumerState:
         if partition.topic_id is not None:
             self.returned_ids[partition.name] = partition.topic_id
 
+    def is_current(self, partition: AssignedPartition) -> bool:
+        """Whether the returned records of a partition belong to the topic that now has its name."""
+        return self.returned_ids.get(partition.name, partition.topic_id) == partition.topic_id
+
     def _begin_again(self, partition: AssignedPartition) -> None:
         _LOG.warning("the topic of %s was deleted and created again", partition.name)
         with self.lock:
@@ -126,7 +130,7 @@ class ConsumerState:
         self.changed.notify()
 
 
-def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:
+def offsets_to_commit(offsets: Offsets | ConsumerRecord) -> Offsets:
     """Return the offsets to commit. A record stands for its offset plus one."""
     if isinstance(offsets, ConsumerRecord):
         return {TopicPartition(offsets.topic, offsets.partition): offsets.offset + 1}

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 
-Deserializer: TypeAlias = Callable[[bytes], Any]
+Deserializer: TypeAlias = Callable[[bytes], object]
+"""A function that turns the bytes of a key or value into an object."""
 Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
 """Partitions with their positions, position epochs and versions before the records were taken."""
 
@@ -80,7 +81,7 @@ class ConsumerCore:
         self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
         self._keeper = Housekeeping(self.state, self.positions, self._fetcher)
         self._options = ReadOptions(check_crc=config.check_crc)
-        self._deserializers = key_deserializer, value_deserializer
+        self._deserializers: tuple[Callable[[bytes], Any] | None, ...] = key_deserializer, value_deserializer
         self._deserializes = key_deserializer is not None or value_deserializer is not None
         self._woken = False
         self._member: Task[None] | None = None
@@ -163,6 +164,18 @@ class ConsumerCore:
                 partition.seek(place.offset, place.leader_epoch)
                 self.state.note_returned(partition)
         self.state.changed.notify()
+
+    def store_offsets(self, offsets: Offsets) -> None:
+        """Store the offsets that the next commit commits. Any thread may call this."""
+        if self.config.auto_offset_store:
+            raise refused("auto_offset_store", True, "store_offsets needs auto_offset_store=False")
+        with self.state.lock:
+            for name, offset in offsets.items():
+                partition = self.partitions[TopicPartition(*name)]
+                if not self.state.is_current(partition):
+                    reason = "the topic of the record was deleted and created again"
+                    raise OffsetPositionError(topic=name[0], partition=name[1], reason=reason)
+                partition.handled = offset
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
         """Continue at the start, at the end, or at a timestamp (ms). The offset is looked up later."""
@@ -279,9 +292,10 @@ class ConsumerCore:
         return self._has_lease and any(self._readable(partition) for partition in self.partitions)
 
     def _mark_handled(self) -> None:
-        with self.state.lock:
-            for each in self.partitions:
-                each.handled = each.position
+        if self.config.auto_offset_store:
+            with self.state.lock:
+                for each in self.partitions:
+                    each.handled = each.position
 
     # Polling: taking records, in the caller's frame
 
@@ -337,7 +351,7 @@ class ConsumerCore:
         assignment, network = self._assignment, self.client.network
         with self.state.lock:
             last, reading = self._iterated, self._reading
-            if last is not None:
+            if last is not None and self.config.auto_offset_store:
                 last.handled = last.position
             if assignment.faults or self._woken:
                 self._raise_fault()
@@ -368,7 +382,7 @@ class ConsumerCore:
         with self.state.lock:
             for partition, position, epoch, version in undo:
                 if position is not None and partition.version == version:
-                    partition.seek(position, epoch)
+                    partition.rewind(position, epoch)
         undo.clear()
         if not self.closed:
             with suppress(ClientError):
@@ -403,7 +417,8 @@ class ConsumerCore:
     def _note(self, undo: Undo) -> None:
         undo.clear()
         for each in self.partitions:
-            each.handled = each.position
+            if self.config.auto_offset_store:
+                each.handled = each.position
             undo.append((each, each.position, each.position_epoch, each.version))
 
     def _raise_fault(self) -> None:
@@ -512,7 +527,7 @@ class ConsumerCore:
                     self.state.note_returned(partition)
                 except (RecordError, ClientError) as error:
                     if partition.position is not None:
-                        partition.seek(partition.position, partition.position_epoch)
+                        partition.rewind(partition.position, partition.position_epoch)
                     partition.error = error if found() else None
                     if not found():
                         raise

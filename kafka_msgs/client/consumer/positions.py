@@ -55,7 +55,7 @@ class Positions:
     def handled(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int | OffsetAndMetadata]:
-        """Return the positions up to which the user has handled all records."""
+        """Return the positions up to which the user has handled all records, or the stored offsets."""
         found = (
             self._state.partitions.get(name)
             for name in (self._state.partitions.names if partitions is None else partitions)
@@ -63,7 +63,10 @@ class Positions:
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
-        """Commit offsets, by default all positions. Raises ``BrokerError`` if the consumer is not in its group."""
+        """Commit offsets. Raises ``BrokerError`` if the consumer is not in its group.
+
+        The default is all positions, or the stored offsets without ``auto_offset_store``.
+        """
         return self._commit(*self._to_commit(offsets), deadline)
 
     def commit_nowait(self, offsets: Offsets | None) -> Task[None]:
@@ -88,7 +91,9 @@ class Positions:
         """
         self._state.notice_topics()
         ids = self._topic_ids()
-        return (self.current(), ids) if offsets is None else (dict(offsets), ids | self._state.returned_ids)
+        if offsets is not None:
+            return dict(offsets), ids | self._state.returned_ids
+        return self.current() if self._config.auto_offset_store else self.handled(), ids
 
     def _topic_ids(self) -> dict[TopicPartition, UUID]:
         return {each.name: each.topic_id for each in self._state.partitions if each.topic_id is not None}

@@ -89,8 +89,8 @@ class ProducerCore:
     def add(
         self,
         topic: str,
-        value: Payload | None,
-        key: Payload | None,
+        value: Any,
+        key: Any,
         partition: int | None,
         timestamp: int,
         headers: Headers,
@@ -124,8 +124,8 @@ class ProducerCore:
     def add_when_possible(
         self,
         topic: str,
-        value: Payload | None,
-        key: Payload | None,
+        value: Any,
+        key: Any,
         partition: int | None,
         timestamp: int,
         headers: Headers,

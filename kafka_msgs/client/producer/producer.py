@@ -16,7 +16,7 @@ from kafka_msgs.client.flow import Flow
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
 from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, OnDelivery
-from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions, Serializer
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import Delivery, DeliveryWaiter
 from kafka_msgs.client.producer.partitioner import Partitioner
@@ -62,8 +62,8 @@ class Producer(BlockingFacade):
         servers: Servers | Client,
         *,
         partitioner: Partitioner | None = None,
-        key_serializer: Callable[[Any], bytes] | None = None,
-        value_serializer: Callable[[Any], bytes] | None = None,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
         on_failure: Callable[[FailedBatch], object] | None = None,
         threadless: bool = False,
         **options: Unpack[ProducerOptions],
@@ -82,7 +82,7 @@ class Producer(BlockingFacade):
             hurry=True,
         )
         self._add = self.core.add
-        self._serializers = key_serializer, value_serializer
+        self._serializers: tuple[Callable[[Any], bytes] | None, ...] = key_serializer, value_serializer
         self._serializes = key_serializer is not None or value_serializer is not None
         self._threadless = self.client.threadless
 
@@ -91,9 +91,9 @@ class Producer(BlockingFacade):
     def send(
         self,
         topic: str,
-        value: Any = None,
+        value: object = None,
         *,
-        key: Any = None,
+        key: object = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Headers = (),
@@ -130,9 +130,9 @@ class Producer(BlockingFacade):
     def send_and_wait(
         self,
         topic: str,
-        value: Any = None,
+        value: object = None,
         *,
-        key: Any = None,
+        key: object = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Headers = (),
@@ -247,7 +247,7 @@ class Producer(BlockingFacade):
     def _closing(self) -> Flow[None]:
         return self.core.close(self._deadline(EXIT_TIMEOUT))
 
-    def _serialized(self, key: Any, value: Any) -> tuple[Any, Any]:
+    def _serialized(self, key: object, value: object) -> tuple[object, object]:
         of_key, of_value = self._serializers
         return (
             key if key is None or of_key is None else of_key(key),
