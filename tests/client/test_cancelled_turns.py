@@ -92,7 +92,7 @@ def test_a_cancelled_send_sends_its_record_once_or_not_at_all(servers: str, memo
         certain: list[bytes] = []
         async with AsyncClient(servers) as client:
             options: dict[str, Any] = {"linger": 0.0, "buffer_memory": memory, "max_request_size": 900}
-            producers = []
+            producers: list[AsyncProducer] = []
 
             async def call(turn: int) -> None:
                 producer = AsyncProducer(client, **options)
@@ -149,7 +149,7 @@ def test_a_cancelled_close_of_a_producer_delivers_or_reports_each_record(servers
 def test_a_cancelled_close_of_a_consumer_leaves_no_task(servers: str, protocol: Any) -> None:
     async def main() -> None:
         async with AsyncClient(servers) as client:
-            consumers = []
+            consumers: list[AsyncConsumer] = []
 
             async def call(turn: int) -> None:
                 await consumers[-1].close()

@@ -185,7 +185,9 @@ class Reader:
         """Check the order of the offsets of a partition."""
         partition = self.consumer.core.partitions[T0]
         assert partition.position == self.expected
-        assert (partition.handled or 0) <= partition.position <= partition.fetch_offset
+        handled = partition.handled or 0
+        assert isinstance(handled, int)
+        assert handled <= partition.position <= partition.fetch_offset
 
     def drain(self) -> None:
         """Read the remaining records."""

@@ -1,4 +1,4 @@
-"""No public signature or field of the client packages has the type ``Any``, which turns off the type checks of callers."""
+"""No public signature or field of the client packages has the type ``Any``, which disables type checks of callers."""
 
 from __future__ import annotations
 

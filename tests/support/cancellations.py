@@ -42,7 +42,7 @@ async def cancel_at(client: AsyncClient, turn: int, call: Coroutine[Any, Any, An
     except asyncio.CancelledError:
         return True
     finally:
-        del network._advance  # type: ignore[method-assign]
+        del network._advance
     return False
 
 

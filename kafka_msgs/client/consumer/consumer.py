@@ -328,6 +328,10 @@ class Consumer(BlockingFacade):
         """Return the names of all topics visible to the client, excluding internal topics."""
         return self._run(self.core.positions.topics(self._deadline(timeout)))
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``."""
+        return self.client.metrics()
+
     # Group membership and closing
 
     @property

@@ -89,12 +89,19 @@ class ConsumerCore:
         self._iterated: AssignedPartition | None = None
         self._reading: Any = None
         client.network.events.add(self)
+        client.directory.metrics.add_gauge(self._gauges)
 
     @property
     def tasks(self) -> list[Task[None]]:
         """The running background tasks."""
         tasks = (self._member, self._upkeep, *self._fetcher.tasks)
         return [task for task in tasks if task is not None and not task.done]
+
+    def _gauges(self) -> dict[str, float]:
+        """Return the current metrics: the largest lag, and the number of partitions."""
+        lags = [each.lag for each in self.partitions if each.lag is not None]
+        assigned = {"assigned-partitions": float(len(self.partitions))}
+        return assigned | ({"records-lag-max": float(max(lags))} if lags else {})
 
     # Operations for the user
 
@@ -205,6 +212,7 @@ class ConsumerCore:
             return
         self.closed = True
         self.client.network.events.discard(self)
+        self.client.directory.metrics.remove_gauge(self._gauges)
         if done:
             self._mark_handled()
         try:

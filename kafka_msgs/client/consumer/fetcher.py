@@ -304,7 +304,9 @@ class Fetcher:
         if not data.records:
             return False
         before = partition.fetch_offset
-        partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        count = partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        lag = max(0, partition.high_watermark - partition.fetch_offset)
+        self._client.directory.hooks.call("fetched", *partition.name, count, len(data.records), lag)
         return self._stalls(partition, before)
 
     def _stalls(self, partition: AssignedPartition, before: int) -> bool:

@@ -105,7 +105,17 @@ class Positions:
             for name, offset in offsets.items()
         }
         group = evolve(self._state.identity, topic_ids=topic_ids)
-        yield from commit_offsets(self._client, group, values, deadline=deadline)
+        begin, failure = self._client.network.now(), None
+        try:
+            yield from commit_offsets(self._client, group, values, deadline=deadline)
+        except ClientError as error:
+            failure = error
+            raise
+        finally:
+            self._client.directory.hooks.call(
+                "offsets_committed", group.group_id, {name: each.offset for name, each in values.items()},
+                self._client.network.now() - begin, failure,
+            )  # fmt: skip
 
     def member(self) -> ConsumerGroupMetadata:
         """Return the group metadata for commits. Raises ``BrokerError`` if the consumer is not a group member now."""

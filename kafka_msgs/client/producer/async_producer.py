@@ -177,6 +177,10 @@ class AsyncProducer(AsyncFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return await self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
+        return self.client.metrics()
+
     # Transactions
 
     async def init_transactions(self, timeout: float | None = None) -> None:

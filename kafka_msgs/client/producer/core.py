@@ -70,6 +70,7 @@ class ProducerCore:
         self._sending: Task[None] | None = None
         self._closed = False
         core.network.events.add(self)
+        core.directory.metrics.add_gauge(self._gauges)
 
     def _new_sender(self) -> Sender:
         """Return a sender with a new producer identity."""
@@ -83,6 +84,14 @@ class ProducerCore:
     def deadline(self, timeout: float | None) -> float:
         """Return the deadline ``timeout`` seconds from now. None is the delivery timeout."""
         return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
+
+    def _gauges(self) -> dict[str, float]:
+        """Return the current metrics: the buffer memory."""
+        total = self._config.buffer_memory
+        return {
+            "buffer-total-bytes": float(total),
+            "buffer-available-bytes": float(max(0, total - self.accumulator.reserved)),
+        }
 
     # Records
 
@@ -378,6 +387,7 @@ class ProducerCore:
             return
         self._closed = True
         self._core.network.events.discard(self)
+        self._core.directory.metrics.remove_gauge(self._gauges)
         self.accumulator.close_all()
         try:
             if self._transactions is not None and self._transactions.state in _UNFINISHED:

@@ -170,6 +170,10 @@ class Producer(BlockingFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
+        return self.client.metrics()
+
     # Transactions
 
     def init_transactions(self, timeout: float | None = None) -> None:

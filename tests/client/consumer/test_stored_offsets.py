@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka_msgs.client import Consumer, TopicPartition
@@ -22,7 +24,7 @@ def cluster() -> GroupCluster:
     return found
 
 
-def reader(cluster: GroupCluster, **options: object) -> User:
+def reader(cluster: GroupCluster, **options: Any) -> User:
     """Return a group member that stores offsets itself."""
     user = User(cluster, auto_offset_store=False, **options)
     user.core.subscribe(["t"])
