@@ -15,7 +15,6 @@ from kafka_msgs.admin.async_admin import AsyncAdmin
 from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
 from kafka_msgs.admin.configs import ConfigChange, ConfigResource
 from kafka_msgs.admin.group_descriptions import GroupDescription, GroupListing, GroupMember
-from kafka_msgs.admin.group_offsets import OffsetAndMetadata
 from kafka_msgs.admin.groups import MemberToRemove
 from kafka_msgs.admin.log_dirs import TopicPartitionReplica
 from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
@@ -31,6 +30,7 @@ from kafka_msgs.admin.streams_groups import (
 from kafka_msgs.admin.topics import NewPartitions, NewTopic
 from kafka_msgs.admin.transactions import ProducerIdAndEpoch
 from kafka_msgs.admin.users import ScramDeletion, ScramUpsertion
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.enums import (
     AclOperation,
     AclPermissionType,

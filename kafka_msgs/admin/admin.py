@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafka_msgs.admin.cluster import ClusterDescription, Features, FeatureUpdate, Quorum
     from kafka_msgs.admin.configs import ConfigChange, ConfigResource
     from kafka_msgs.admin.group_descriptions import AnyGroupDescription, GroupDescription, GroupListing
-    from kafka_msgs.admin.group_offsets import OffsetAndMetadata, Wanted
+    from kafka_msgs.admin.group_offsets import Wanted
     from kafka_msgs.admin.groups import MemberToRemove
     from kafka_msgs.admin.log_dirs import TopicPartitionReplica
     from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kafka_msgs.admin.users import Principal, ScramDeletion, ScramUpsertion
     from kafka_msgs.client.cluster_metadata import TopicPartition
     from kafka_msgs.client.network import Address
+    from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
     from kafka_msgs.enums import ConfigResourceType, GroupState, GroupType
     from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
     from kafka_msgs.messages.create_delegation_token_response import CreateDelegationTokenResponse

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from attrs import frozen
-
 from kafka_msgs.admin.fan_out import CoordinatorFanOut, seconds_left
 from kafka_msgs.admin.partitions import by_topic
 from kafka_msgs.admin.results import Outcome, Results, api_name, broker_error, no_value, outcomes
@@ -18,6 +16,7 @@ from kafka_msgs.admin.topics import partitions_of_topics
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.client.scheduler import gather
 from kafka_msgs.errors import UnsupportedVersionError
@@ -38,7 +37,6 @@ from kafka_msgs.messages.offset_fetch_response import (
 from kafka_msgs.versions import VersionRange
 
 __all__ = [
-    "OffsetAndMetadata",
     "alter_group_offsets",
     "delete_group_offsets",
     "delete_topic_offsets",
@@ -55,19 +53,6 @@ _BY_NAME: Final = 9
 
 _ALL_SINCE, _MANY_SINCE = 2, 8
 """The first versions of OffsetFetch for all partitions (KIP-88), and for several groups (KIP-709)."""
-
-
-@frozen
-class OffsetAndMetadata:
-    """A committed offset of a group for a partition: the next record to read.
-
-    ``offset`` is -1 if the group has no offset for a requested partition. ``leader_epoch`` is the epoch of the previous
-    record, or -1 if it is unknown. ``metadata`` is the text that the committer stored with the offset.
-    """
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str | None = ""
 
 
 def list_group_offsets(
@@ -191,7 +176,7 @@ def _partitions(
 
 
 def _committed(partition: OffsetFetchResponsePartition | OffsetFetchResponsePartitions) -> OffsetAndMetadata:
-    return OffsetAndMetadata(partition.committed_offset, partition.committed_leader_epoch, partition.metadata)
+    return OffsetAndMetadata(partition.committed_offset, partition.committed_leader_epoch, partition.metadata or "")
 
 
 def alter_group_offsets(

@@ -12,13 +12,14 @@ from typing import Literal, Self
 from attrs import frozen
 
 from kafka_msgs.admin.fan_out import seconds_left
-from kafka_msgs.admin.group_offsets import OffsetAndMetadata, alter_group_offsets, list_group_offsets
+from kafka_msgs.admin.group_offsets import alter_group_offsets, list_group_offsets
 from kafka_msgs.admin.partitions import OffsetSpec, list_offsets
 from kafka_msgs.admin.results import Outcome, Results
 from kafka_msgs.client.broker_errors import broker_error
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.scheduler import gather
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_response import ListOffsetsPartitionResponse

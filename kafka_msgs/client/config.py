@@ -86,9 +86,8 @@ class ClientConfig:
     cannot make it connect to an unlimited number of addresses.
     ``max_in_flight``: the maximum number of in-flight requests per connection. Further calls wait.
     ``tls``: the TLS context, or None. It verifies certificates and host names unless you change it. ``credentials``:
-    the SASL credentials, or None. ``proxy``: the URL of a SOCKS proxy, such as ``socks5:
-
-    user:password@host:1080``, or None (extra ``socks``). ``hooks``: objects with methods of ``ClientHooks``.
+    the SASL credentials, or None. ``proxy``: the URL of a SOCKS proxy, or None (extra ``socks``):
+    ``socks5://user:password@host:1080``. ``hooks``: objects with methods of ``ClientHooks``.
     """
 
     bootstrap_servers: tuple[Address, ...] = field(converter=_addresses)
@@ -108,7 +107,7 @@ class ClientConfig:
     max_in_flight: int = field(default=1000, validator=_is_count)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     credentials: Credentials | None = field(default=None, repr=False)
-    hooks: tuple[Any, ...] = field(default=(), converter=tuple, repr=False)
+    hooks: tuple[object, ...] = field(default=(), converter=tuple, repr=False)
     proxy: str | None = field(default=None, repr=False, validator=_is_proxy)
 
     @classmethod
@@ -148,4 +147,4 @@ class ClientOptions(TypedDict, total=False):
     tls: ssl.SSLContext | None
     credentials: Credentials | None
     proxy: str | None
-    hooks: Sequence[Any]
+    hooks: Sequence[object]

@@ -65,7 +65,7 @@ class Future(Generic[T]):
             self._finish()
 
     def result(self) -> T:
-        """Return the value, or raise the error. The future must be ``done``."""
+        """Return the value, or raise the error. Raises ``RuntimeError`` unless the future is ``done``."""
         if self._make is not None:
             make, self._make = self._make, None
             try:
@@ -74,6 +74,8 @@ class Future(Generic[T]):
                 self._error = error
         if self._error is not None:
             raise self._error
+        if not self.done:
+            raise RuntimeError("the future has no result yet: wait until it is done")
         return self._value
 
     def add_done_callback(self, wake: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Hooks: user callbacks for events on the connections of a client.
+"""Hooks: user callbacks for events of a client: connections, requests, batches, fetches, groups and commits.
 
 A hooks object implements any of the methods of ``ClientHooks``; a missing method costs nothing. The client calls them
 in its I/O thread or event loop, so they must return soon. Their exceptions are logged.
@@ -7,7 +7,7 @@ in its I/O thread or event loop, so they must return soon. Their exceptions are 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 __all__ = ["NO_HOOKS", "ClientHooks", "HookCaller"]
@@ -38,16 +38,40 @@ class ClientHooks(Protocol):
     def throttled(self, address: str, broker_id: int | None, seconds: float) -> None:
         """Called when a broker throttles the client (KIP-219)."""
 
+    def batch_written(
+        self, topic: str, partition: int, records: int, size: int, offset: int, attempts: int, seconds: float
+    ) -> None:
+        """Called when a batch was delivered: ``seconds`` after its first record, and after ``attempts`` retries.
+
+        ``offset`` is the offset of its first record, or -1 with ``acks=0``.
+        """
+
+    def batch_failed(self, topic: str, partition: int, records: int, error: Exception) -> None:
+        """Called when a producer abandons a batch."""
+
+    def fetched(self, topic: str, partition: int, records: int, size: int, lag: int) -> None:
+        """Called when records arrive. ``lag`` is the number of offsets between them and the end of the partition."""
+
+    def group_changed(
+        self, group_id: str, member_id: str, generation: int, assigned: Collection[tuple[str, int]]
+    ) -> None:
+        """Called when partitions were added, revoked or lost, with all partitions that the member now has."""
+
+    def offsets_committed(
+        self, group_id: str, offsets: Mapping[tuple[str, int], int], seconds: float, error: Exception | None
+    ) -> None:
+        """Called after a commit, which took ``seconds``. ``error`` is None if the broker accepted all offsets."""
+
 
 class HookCaller:
     """The hooks of one client. The attribute of an unused hook is None, so that callers can skip the arguments."""
 
-    def __init__(self, hooks: Iterable[Any] = ()) -> None:
+    def __init__(self, hooks: Iterable[object] = ()) -> None:
         self._functions: dict[str, list[Callable[..., object]]] = {}
         for each in hooks:
             self.add(each)
 
-    def add(self, hooks: Any) -> None:
+    def add(self, hooks: object) -> None:
         """Add a hooks object."""
         for name in dir(hooks):
             function = None if name.startswith("_") else getattr(hooks, name)

@@ -6,7 +6,7 @@ Totals count from the start. Rates, averages and maxima cover the last 30 to 60 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 __all__ = ["ClientMetrics"]
@@ -52,12 +52,22 @@ class ClientMetrics:
         self._clock = clock
         now = clock()
         self._totals = dict.fromkeys(
-            ("connection-creation-total", "connection-close-total", "request-total", "response-total"), 0.0
-        ) | dict.fromkeys(("outgoing-byte-total", "incoming-byte-total"), 0.0)
+            (
+                "connection-creation-total", "connection-close-total", "request-total", "response-total",
+                "outgoing-byte-total", "incoming-byte-total", "record-send-total", "record-error-total",
+                "record-retry-total", "byte-total", "records-consumed-total", "bytes-consumed-total", "commit-total",
+                "rebalance-total",
+            ), 0.0
+        )  # fmt: skip
         self._connections = 0
         self._windows = {
-            name: _Window(now) for name in ("created", "closed", "sent", "received", "latency", "throttle")
-        }
+            name: _Window(now)
+            for name in (
+                "created", "closed", "sent", "received", "latency", "throttle", "records", "bytes", "errors",
+                "consumed", "fetched", "commits",
+            )
+        }  # fmt: skip
+        self._gauges: list[Callable[[], Mapping[str, float]]] = []
 
     def connected(self, address: str, broker_id: int | None, seconds: float) -> None:
         """See ``ClientHooks``."""
@@ -86,8 +96,54 @@ class ClientMetrics:
         """See ``ClientHooks``."""
         self._windows["throttle"].add(seconds * 1000, self._clock())
 
+    def batch_written(
+        self, topic: str, partition: int, records: int, size: int, offset: int, attempts: int, seconds: float
+    ) -> None:
+        """See ``ClientHooks``."""
+        self._totals["record-send-total"] += records
+        self._totals["record-retry-total"] += records * attempts
+        self._totals["byte-total"] += size
+        self._windows["records"].add(records, self._clock())
+        self._windows["bytes"].add(size, self._clock())
+
+    def batch_failed(self, topic: str, partition: int, records: int, error: Exception) -> None:
+        """See ``ClientHooks``."""
+        self._totals["record-error-total"] += records
+        self._windows["errors"].add(records, self._clock())
+
+    def fetched(self, topic: str, partition: int, records: int, size: int, lag: int) -> None:
+        """See ``ClientHooks``."""
+        self._totals["records-consumed-total"] += records
+        self._totals["bytes-consumed-total"] += size
+        self._windows["consumed"].add(records, self._clock())
+        self._windows["fetched"].add(size, self._clock())
+
+    def group_changed(
+        self, group_id: str, member_id: str, generation: int, assigned: Collection[tuple[str, int]]
+    ) -> None:
+        """See ``ClientHooks``."""
+        self._totals["rebalance-total"] += 1
+
+    def offsets_committed(
+        self, group_id: str, offsets: Mapping[tuple[str, int], int], seconds: float, error: Exception | None
+    ) -> None:
+        """See ``ClientHooks``."""
+        self._totals["commit-total"] += 1
+        self._windows["commits"].add(seconds * 1000, self._clock())
+
+    def add_gauge(self, gauge: Callable[[], Mapping[str, float]]) -> None:
+        """Add a function that returns current values by metric name. The snapshot contains their maximum."""
+        self._gauges.append(gauge)
+
+    def remove_gauge(self, gauge: Callable[[], Mapping[str, float]]) -> None:
+        """Remove a function."""
+        self._gauges = [each for each in self._gauges if each != gauge]
+
     def snapshot(self) -> dict[str, float]:
-        """Return the metrics with Kafka's names (group ``client-metrics``). Latencies are in ms, sizes in bytes."""
+        """Return the metrics with Kafka's names. Latencies are in ms, sizes in bytes.
+
+        They belong to Kafka's groups of client, producer, consumer fetch and consumer coordinator metrics.
+        """
         now = self._clock()
         read = {name: window.read(now) for name, window in self._windows.items()}
         sent, received, latency, throttle = (read[each] for each in ("sent", "received", "latency", "throttle"))
@@ -106,7 +162,27 @@ class ClientMetrics:
             "request-latency-max": latency[2],
             "throttle-time-avg": _average(throttle),
             "throttle-time-max": throttle[2],
+            "record-send-rate": read["records"][1] / read["records"][3],
+            "record-error-rate": read["errors"][1] / read["errors"][3],
+            "byte-rate": read["bytes"][1] / read["bytes"][3],
+            "batch-size-avg": _average(read["bytes"]),
+            "batch-size-max": read["bytes"][2],
+            "records-consumed-rate": read["consumed"][1] / read["consumed"][3],
+            "bytes-consumed-rate": read["fetched"][1] / read["fetched"][3],
+            "fetch-size-avg": _average(read["fetched"]),
+            "fetch-size-max": read["fetched"][2],
+            "commit-rate": _rate(read["commits"]),
+            "commit-latency-avg": _average(read["commits"]),
+            "commit-latency-max": read["commits"][2],
+            **self._current(),
         }
+
+    def _current(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for gauge in self._gauges:
+            for name, value in gauge().items():
+                found[name] = max(value, found.get(name, value))
+        return found
 
     def _count(self, total: str, window: str, value: float) -> None:
         self._totals[total] += 1

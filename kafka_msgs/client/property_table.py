@@ -157,6 +157,7 @@ SETTINGS: Final = (
     Setting("client.rack", _TEXT, consumer="client_rack"),
     Setting("offsets.storage", _TEXT, consumer="offsets_storage"),
     Setting("enable.auto.commit", _BOOL, consumer="auto_commit"),
+    Setting("enable.auto.offset.store", _BOOL, consumer="auto_offset_store"),
     Setting("auto.commit.interval.ms", _MS, consumer="auto_commit_interval"),
     Setting("auto.offset.reset", _WORD, consumer="auto_offset_reset"),
     Setting("isolation.level", _WORD, consumer="isolation_level"),
@@ -214,7 +215,7 @@ api_version_auto_timeout_ms auto.commit.enable auto.include.jmx.reporter backgro
 bootstrap.controllers bootstrap_timeout_ms broker.address.family broker.address.ttl broker.version.fallback
 builtin.features client.software.name client.software.version closesocket_cb config.providers connect_cb
 consumer_timeout_ms coordinator.query.interval.ms debug default_offset_commit_callback default_topic_conf
-delivery.report.only.error enable.auto.offset.store enable.gapless.guarantee enable.metrics.push
+delivery.report.only.error enable.gapless.guarantee enable.metrics.push
 enable.partition.eof enable.random.seed enable.sasl.oauthbearer.unsecure.jwt enable.sparse.connections
 enable_incremental_fetch_sessions enable_sasl_queue enabled_events error_cb exclude.internal.topics
 fetch.error.backoff.ms fetch.queue.backoff.ms group.protocol.type internal.termination.signal

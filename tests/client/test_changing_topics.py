@@ -13,6 +13,7 @@ from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import ClientConfig, Consumer, Producer, TopicPartition
 from kafka_msgs.errors import UnknownTopicError
+from tests.support.simulated_groups import GroupCluster, User
 
 PROTOCOLS = ["classic", "consumer"]
 
@@ -212,3 +213,83 @@ def test_the_coordinator_deletes_the_offsets_of_a_deleted_topic(servers: str) ->
         delete(servers, "forgotten")
         create(servers, "forgotten", [b"1", b"2"])
         assert set(admin.list_group_offsets("offsets")) == {TopicPartition("remembered", 0)}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_transaction_cannot_commit_offsets_of_a_deleted_topic(servers: str, protocol: str) -> None:
+    """A16: with names, the offset of the deleted topic would skip the records of the new one (KIP-1319)."""
+    topic = f"transactional-{protocol}"
+    create(servers, topic, [b"1", b"2", b"3"])
+    with (
+        consumer(servers, topic, protocol) as member,
+        Producer(servers, transactional_id=topic) as producer,
+        Admin(servers) as admin,
+    ):
+        producer.init_transactions()
+        member.subscribe([topic])
+        assert read(member, 3) == [b"1", b"2", b"3"]
+        place, group = TopicPartition(topic, 0), member.group_metadata
+        delete(servers, topic)
+        create(servers, topic, [b"a", b"b", b"c", b"d"])
+        with pytest.raises(UnknownTopicError), producer.transaction():
+            producer.send_offsets_to_transaction({place: 3}, group)
+        assert not admin.list_group_offsets(topic)
+        assert read(member, 4) == [b"a", b"b", b"c", b"d"]
+        with producer.transaction():
+            producer.send_offsets_to_transaction({place: 4}, member.group_metadata)
+        assert admin.list_group_offsets(topic)[place].offset == 4
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_record_of_a_deleted_topic_cannot_be_committed_after_the_client_knows_the_new_topic(
+    servers: str, protocol: str
+) -> None:
+    topic = f"record-{protocol}"
+    create(servers, topic, [b"1", b"2", b"3"])
+    with consumer(servers, topic, protocol) as member, Admin(servers) as admin:
+        member.subscribe([topic])
+        records: list[Any] = []
+        eventually(lambda: len(records) >= 3, lambda: records.extend(member.poll(0.2)))
+        delete(servers, topic)
+        create(servers, topic, [b"a", b"b"])
+        member.partitions_for_topic(topic)
+        with pytest.raises(UnknownTopicError):
+            member.commit(records[-1])
+        commit = member.commit_nowait({TopicPartition(topic, 0): 3})
+        eventually(lambda: commit.done, lambda: time.sleep(0.01))
+        with pytest.raises(UnknownTopicError):
+            commit.result()
+        assert not admin.list_group_offsets(topic)
+        assert read(member, 2) == [b"a", b"b"]
+        member.commit()
+        assert admin.list_group_offsets(topic)[TopicPartition(topic, 0)].offset == 2
+
+
+def test_metadata_of_a_new_topic_that_another_call_fetched_restart_the_partition() -> None:
+    """On simulated time: the consumer is paused, so that no fetch fails with an unknown topic id first."""
+    cluster = GroupCluster({"t": 1})
+    cluster.produce("t", 0, [b"1", b"2", b"3"])
+    user, place = User(cluster), TopicPartition("t", 0)
+    user.core.subscribe(["t"])
+    assert user.values(3) == [b"1", b"2", b"3"]
+    user.core.pause([place], paused=True)
+    cluster.network.pass_time(2.0)
+    cluster.recreate("t")
+    cluster.produce("t", 0, [b"a", b"b", b"c", b"d", b"e"])
+    cluster.network.run(user.core.positions.partitions_of("t", cluster.network.time + 5))
+    user.core.pause([place], paused=False)
+    assert user.values(5) == [b"a", b"b", b"c", b"d", b"e"]
+    user.close()
+
+
+def test_an_automatic_commit_commits_nothing_of_a_deleted_topic() -> None:
+    """On simulated time: the metadata changes between the poll and the automatic commit at the end."""
+    cluster = GroupCluster({"t": 1})
+    cluster.produce("t", 0, [b"1", b"2", b"3"])
+    user = User(cluster, auto_commit=True)
+    user.core.subscribe(["t"])
+    assert user.values(3) == [b"1", b"2", b"3"]
+    cluster.recreate("t")
+    cluster.network.run(user.core.positions.partitions_of("t", cluster.network.time + 5))
+    user.close()
+    assert cluster.committed == {}

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.client import AsyncClient, Client
+from kafka_msgs.client import AsyncClient, Client, TopicPartition
 from kafka_msgs.client.hooks import HookCaller
 from kafka_msgs.client.metrics import WINDOW, ClientMetrics
-from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import BrokerError, ConnectionFailedError
 from kafka_msgs.messages.describe_cluster_request import DescribeClusterRequest
+from tests.support.produce_cluster import ProduceCluster, Refused
+from tests.support.simulated_groups import GroupCluster, User
 
 
 class Recorder:
@@ -33,6 +36,25 @@ class Recorder:
 
     def response_received(self, *arguments: Any) -> None:
         self.calls.append(("response_received", *arguments))
+
+    def batch_written(self, *arguments: Any) -> None:
+        self.calls.append(("batch_written", *arguments))
+
+    def batch_failed(self, *arguments: Any) -> None:
+        self.calls.append(("batch_failed", *arguments))
+
+    def fetched(self, *arguments: Any) -> None:
+        self.calls.append(("fetched", *arguments))
+
+    def group_changed(self, *arguments: Any) -> None:
+        self.calls.append(("group_changed", *arguments))
+
+    def offsets_committed(self, *arguments: Any) -> None:
+        self.calls.append(("offsets_committed", *arguments))
+
+    def of(self, name: str) -> list[list[Any]]:
+        """Return the arguments of the calls of one hook."""
+        return [arguments for hook, *arguments in self.calls if hook == name]
 
 
 def use_blocking(servers: str, hooks: list[Any]) -> dict[str, float]:
@@ -151,3 +173,66 @@ def test_open_telemetry_gets_metrics_and_carries_traces() -> None:
     assert headers[0] == ("k", b"v")
     context = get_current_span(extract_context([*headers, ("empty", None)])).get_span_context()
     assert context.trace_id == span.get_span_context().trace_id
+
+
+def test_batches_of_a_producer_call_hooks_and_count() -> None:
+    """On simulated time: one batch is written after a retry, and one is refused for good."""
+    cluster, recorder = ProduceCluster(), Recorder()
+    producer = cluster.producer(linger=0.0)
+    metrics = producer._core.directory.metrics
+    producer._core.directory.hooks.add(recorder)
+    cluster.faults.append(Refused(ErrorCode.NOT_ENOUGH_REPLICAS))
+    cluster.add(producer, [b"a", b"b", b"c"], partition=1)
+    cluster.flush(producer)
+    cluster.faults.append(Refused(ErrorCode.INVALID_RECORD))
+    cluster.add(producer, [b"d", b"e"], partition=1)
+    cluster.flush(producer)
+    ((topic, partition, records, size, offset, attempts, seconds),) = recorder.of("batch_written")
+    assert (topic, partition, records, offset, attempts) == ("t", 1, 3, 0, 1)
+    assert size > 61
+    assert 0 < seconds < 2
+    (failed,) = recorder.of("batch_failed")
+    assert failed[:3] == ["t", 1, 2]
+    assert isinstance(failed[3], BrokerError)
+    found = metrics.snapshot()
+    assert (found["record-send-total"], found["record-error-total"], found["record-retry-total"]) == (3, 2, 3)
+    assert found["batch-size-avg"] == found["batch-size-max"] == found["byte-total"] == size
+    assert found["record-send-rate"] > 0
+    assert found["buffer-available-bytes"] == found["buffer-total-bytes"] > 0
+
+
+def test_a_consumer_calls_hooks_and_measures_its_lag() -> None:
+    """On simulated time: a member joins, reads with a lag, commits, and loses its partition."""
+    cluster, recorder = GroupCluster({"t": 1}), Recorder()
+    for _ in range(3):
+        cluster.produce("t", 0, [b"1", b"2"])
+    user = User(cluster, partition_max_bytes=100)
+    user.core.client.directory.hooks.add(recorder)
+    metrics = user.core.client.directory.metrics
+    user.core.subscribe(["t"])
+    assert len(user.poll(room=1)) == 1
+    place = TopicPartition("t", 0)
+    assert metrics.snapshot()["records-lag-max"] == 5
+    assert metrics.snapshot()["assigned-partitions"] == 1
+    ((group, member, generation, assigned),) = recorder.of("group_changed")
+    assert (group, generation, assigned) == ("g", 1, [place])
+    assert member == user.core.state.identity.member_id
+    assert recorder.of("fetched")[0][:3] == ["t", 0, 2]
+    assert recorder.of("fetched")[0][4] == 4
+    user.commit()
+    ((group, offsets, seconds, error),) = recorder.of("offsets_committed")
+    assert (group, offsets, error) == ("g", {place: 1}, None)
+    assert 0 < seconds < 1
+    assert len(user.values(5)) == 5
+    found = metrics.snapshot()
+    assert found["records-lag-max"] == 0
+    assert found["records-consumed-total"] == 6
+    assert found["bytes-consumed-total"] == sum(each[3] for each in recorder.of("fetched"))
+    assert (found["commit-total"], found["rebalance-total"]) == (1, 1)
+    cluster.group("g").remove(member)
+    with pytest.raises(BrokerError):
+        user.commit()
+    assert recorder.of("offsets_committed")[-1][3] is not None
+    user.close()
+    assert recorder.of("group_changed")[-1][3] == []
+    assert "records-lag-max" not in metrics.snapshot()

@@ -23,13 +23,9 @@ from kafka_msgs.client.consumer.consumer_protocol import (
     encode_user_data,
     read_joined_member,
 )
-from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
-from kafka_msgs.client.consumer.offsets import (
-    OffsetAndMetadata,
-    commit_offsets,
-    fetch_committed_offsets,
-    list_offsets,
-)
+from kafka_msgs.client.consumer.offsets import commit_offsets, fetch_committed_offsets, list_offsets
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.errors import AuthenticationError, BrokerError, DeadlineError
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -131,7 +127,7 @@ def test_committed_offsets_that_are_not_in_the_response_are_an_error(response: O
     core = network.core("b:9092")
     with pytest.raises(BrokerError, match=f"OffsetFetch: {NOT_MENTIONED}"):
         network.run(
-            fetch_committed_offsets(core, "g", ConsumerGroupMetadata(), [T0], stable=False, deadline=core.deadline(5))
+            fetch_committed_offsets(core, ConsumerGroupMetadata("g"), [T0], stable=False, deadline=core.deadline(5))
         )
 
 
@@ -140,7 +136,7 @@ def test_a_commit_that_is_not_in_the_response_is_an_error() -> None:
     core = network.core("b:9092")
     offsets = {T0: OffsetAndMetadata(1)}
     with pytest.raises(BrokerError, match=f"OffsetCommit: {NOT_MENTIONED}"):
-        network.run(commit_offsets(core, "g", ConsumerGroupMetadata(), offsets, deadline=core.deadline(5)))
+        network.run(commit_offsets(core, ConsumerGroupMetadata("g"), offsets, deadline=core.deadline(5)))
 
 
 def test_an_offset_that_is_not_in_the_response_is_an_error() -> None:

@@ -138,8 +138,15 @@ class PartitionLog:
 class ProduceCluster:
     """Three brokers with one topic, ``t``. ``faults`` has one entry for each of the next Produce requests."""
 
-    def __init__(self, partitions: int = 3, *, transactions: int = 2, produce: tuple[int, int] = (3, 13)) -> None:
-        self.network = SimulatedNetwork()
+    def __init__(
+        self,
+        partitions: int = 3,
+        *,
+        transactions: int = 2,
+        produce: tuple[int, int] = (3, 13),
+        network: SimulatedNetwork | None = None,
+    ) -> None:
+        self.network = network or SimulatedNetwork()
         self.leaders: dict[int, int | None] = {number: 1 + number % 3 for number in range(partitions)}
         self.logs = {number: PartitionLog() for number in range(partitions)}
         self.faults: deque[Fault] = deque()
@@ -257,20 +264,20 @@ class ProduceCluster:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_PRODUCER_EPOCH if self._fenced(request) else 0)
 
     def _TxnOffsetCommitRequest(self, node: int, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:  # noqa: N802
-        for topic in request.topics:
-            for partition in topic.partitions:
-                self.offsets[topic.name, partition.partition_index] = partition.committed_offset
-        return TxnOffsetCommitResponse(
-            topics=tuple(
-                TxnOffsetCommitResponseTopic(
-                    name=topic.name,
-                    partitions=tuple(
-                        TxnOffsetCommitResponsePartition(partition_index=each.partition_index)
-                        for each in topic.partitions
-                    ),
-                )
-                for topic in request.topics
-            )
+        return TxnOffsetCommitResponse(topics=tuple(map(self._commit_topic, request.topics)))
+
+    def _commit_topic(self, topic: Any) -> TxnOffsetCommitResponseTopic:
+        known = topic.name == "t" or topic.topic_id == TOPIC_ID
+        error = ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_ID
+        for each in topic.partitions if known else ():
+            self.offsets["t", each.partition_index] = each.committed_offset
+        return TxnOffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+                for each in topic.partitions
+            ),
         )
 
     def _EndTxnRequest(self, node: int, request: EndTxnRequest) -> EndTxnResponse:  # noqa: N802

@@ -43,6 +43,12 @@ NODES: Final = (1, 2, 3)
 EARLIEST: Final = -2
 
 
+def _unknown_topic(partition: int) -> fetch_response.PartitionData:
+    return fetch_response.PartitionData(
+        partition_index=partition, error_code=ErrorCode.UNKNOWN_TOPIC_ID, high_watermark=-1
+    )
+
+
 def _identity(topic: Any) -> dict[str, Any]:
     """Return the name and the id by which a request names a topic."""
     return {name: value for name in ("name", "topic_id") if (value := getattr(topic, name, None)) is not None}
@@ -67,6 +73,8 @@ class GroupCluster:
     replicas: dict[tuple[str, int], tuple[int, ...]] = field(factory=dict)
     override: Callable[[int, Request[Any]], Reply] | None = None
     fetched: list[tuple[str, int, int]] = field(factory=list)
+    generations: dict[str, int] = field(factory=lambda: defaultdict(int))
+    """How often each topic was deleted and created again."""
 
     def __attrs_post_init__(self) -> None:
         for node in NODES:
@@ -78,7 +86,16 @@ class GroupCluster:
 
     def topic_id(self, topic: str) -> UUID:
         """Return the id of a topic."""
-        return UUID(int=1000 + sorted(self.counts).index(topic))
+        return UUID(int=1000 * (1 + self.generations[topic]) + sorted(self.counts).index(topic))
+
+    def recreate(self, topic: str) -> None:
+        """Delete a topic and its committed offsets, and create it again under the same name."""
+        self.generations[topic] += 1
+        for partition in range(self.counts[topic]):
+            name = topic, partition
+            self.batches[name].clear()
+            self.ends[name] = self.starts[name] = 0
+        self.committed = {key: offset for key, offset in self.committed.items() if key[1] != topic}
 
     def produce(self, topic: str, partition: int, values: Iterable[bytes]) -> None:
         """Append a batch."""
@@ -180,8 +197,8 @@ class GroupCluster:
         for topic in request.topics:
             partitions = []
             for each in topic.partitions:
-                name = topic.topic or names[topic.topic_id], each.partition
-                data = self._records(name, each)
+                name = topic.topic or names.get(topic.topic_id)
+                data = self._records((name, each.partition), each) if name else _unknown_topic(each.partition)
                 filled |= bool(data.records) or bool(data.error_code)
                 partitions.append(data)
             topics.append(
@@ -249,8 +266,8 @@ class GroupCluster:
         )
 
     def _name(self, topic: Any) -> str:
-        """Return the name of a topic of a request, which may have its id only."""
-        return topic.name or {self.topic_id(each): each for each in self.counts}[topic.topic_id]
+        """Return the name of a topic of a request, which may have its id only; empty for an unknown id."""
+        return topic.name or {self.topic_id(each): each for each in self.counts}.get(topic.topic_id, "")
 
     def on_OffsetCommit(self, node: int, request: Any) -> Reply:  # noqa: N802
         """Commit offsets from members, or from any client while the group is empty."""
@@ -260,12 +277,14 @@ class GroupCluster:
             code = ErrorCode.NOT_COORDINATOR
         topics = []
         for topic in request.topics:
+            name = self._name(topic)
+            error = code if name else ErrorCode.UNKNOWN_TOPIC_ID
             for each in topic.partitions:
-                if not code:
-                    self.committed[request.group_id, self._name(topic), each.partition_index] = each.committed_offset
+                if not error:
+                    self.committed[request.group_id, name, each.partition_index] = each.committed_offset
             partitions = tuple(
                 offset_commit_response.OffsetCommitResponsePartition(
-                    partition_index=each.partition_index, error_code=code
+                    partition_index=each.partition_index, error_code=error
                 )
                 for each in topic.partitions
             )

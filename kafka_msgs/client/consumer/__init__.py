@@ -12,7 +12,8 @@ from kafka_msgs.client.consumer.assignors import ASSIGNORS, Assignor
 from kafka_msgs.client.consumer.async_consumer import AsyncConsumer
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.consumer import Consumer
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 
 __all__ = [
     "ASSIGNORS",
@@ -20,6 +21,7 @@ __all__ = [
     "AsyncConsumer",
     "Consumer",
     "ConsumerConfig",
+    "ConsumerGroupMetadata",
     "OffsetAndMetadata",
     "OffsetResetStrategy",
 ]

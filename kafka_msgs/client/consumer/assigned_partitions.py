@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from attrs import define, field
 
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET, header_field_offset
 from kafka_msgs.client.cluster_metadata import TopicPartition
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.errors import OffsetPositionError
 from kafka_msgs.messages.fetch_response import AbortedTransaction
 from kafka_msgs.records import Payload
@@ -28,12 +29,13 @@ __all__ = [
     "AssignedPartitions",
     "FetchedRecords",
     "OffsetResetStrategy",
-    "end_offset_of_batches",
+    "scan_batches",
 ]
 
 _HEAD: Final = Struct(">qiib")  # base offset, size, leader epoch, magic
-_LAST_DELTA: Final = Struct(">i")
+_INT32: Final = Struct(">i")
 _LAST_DELTA_AT: Final = header_field_offset("last_offset_delta")
+_COUNT_AT: Final = header_field_offset("count")
 _NO_EPOCH: Final = -1
 
 
@@ -87,8 +89,8 @@ class AssignedPartition:
     buffered: int = 0
     decoding: Any = None
     position_epoch: int = _NO_EPOCH
-    handled: int | None = None
-    """The position when the user last requested more records. Automatic commits use it."""
+    handled: int | OffsetAndMetadata | None = None
+    """The position when the user last requested more records, or the stored offset. Automatic commits use it."""
     topic_id: UUID | None = None
     """The id of the topic that the position belongs to. A topic recreated under the same name gets a new id."""
     stalls: int = 0
@@ -97,9 +99,14 @@ class AssignedPartition:
     """The number of seeks and resets. A position looked up before the latest one is out of date."""
 
     def seek(self, offset: int, epoch: int = _NO_EPOCH) -> None:
-        """Continue at an offset, and drop all buffered records."""
+        """Continue at an offset, and drop all buffered records. Earlier records count as handled."""
+        self.handled = offset
+        self.rewind(offset, epoch)
+
+    def rewind(self, offset: int, epoch: int) -> None:
+        """Continue at the offset of a record that was not handed over. This changes nothing for earlier records."""
         self.version += 1
-        self.position = self.fetch_offset = self.handled = offset
+        self.position = self.fetch_offset = offset
         self.epoch = self.position_epoch = epoch
         self.reset_strategy = None
         self.drop()
@@ -120,14 +127,15 @@ class AssignedPartition:
         self.error = None
         self.stalls = 0
 
-    def add(self, fetched: FetchedRecords) -> None:
-        """Buffer records. The next fetch requests the records after them."""
-        end, epoch = end_offset_of_batches(fetched.records)
+    def add(self, fetched: FetchedRecords) -> int:
+        """Buffer records, and return their number. The next fetch requests the records after them."""
+        end, epoch, count = scan_batches(fetched.records)
         if end <= self.fetch_offset:
-            return
+            return 0
         self.fetch_offset, self.epoch = end, epoch
         self.buffer.append(fetched)
         self.buffered += len(fetched.records)
+        return count
 
     def take(self) -> FetchedRecords:
         """Remove and return the oldest buffered records."""
@@ -215,20 +223,30 @@ class AssignedPartitions:
         return [self._all[name] for name in self._turn]
 
 
-def end_offset_of_batches(records: Payload) -> tuple[int, int]:
-    """Return the offset after the last complete batch, and its leader epoch; (-1, -1) without a complete batch.
+class BatchScan(NamedTuple):
+    """The offset after the last complete batch and its leader epoch, or -1, and the number of records."""
+
+    end: int
+    epoch: int
+    records: int
+
+
+def scan_batches(records: Payload) -> BatchScan:
+    """Return the end, the last leader epoch and the number of records of complete batches.
 
     This function reads batch headers only. Damage is reported when the records are read.
     """
-    at, end, epoch = 0, -1, _NO_EPOCH
+    at, end, epoch, count = 0, -1, _NO_EPOCH, 0
     while len(records) - at > MAGIC_OFFSET:
         base_offset, size, leader_epoch, magic = _HEAD.unpack_from(records, at)
         stop = at + LENGTH_AND_OFFSET_STRUCT + size
         if size < 0 or stop > len(records):
             break
         if magic == 2 and stop - at >= HEADER_SIZE:
-            end, epoch = base_offset + _LAST_DELTA.unpack_from(records, at + _LAST_DELTA_AT)[0] + 1, leader_epoch
+            end, epoch = base_offset + _INT32.unpack_from(records, at + _LAST_DELTA_AT)[0] + 1, leader_epoch
+            count += _INT32.unpack_from(records, at + _COUNT_AT)[0]
         else:
             end, epoch = base_offset + 1, _NO_EPOCH
+            count += 1
         at = stop
-    return end, epoch
+    return BatchScan(end, epoch, count)

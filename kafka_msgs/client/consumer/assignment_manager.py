@@ -86,6 +86,7 @@ class AssignmentManager:
         lost = frozenset(partitions)
         if lost:
             self._state.drop(lost)
+            self._report_change()
             subscription = self._state.subscription
             function = subscription.on_lost or subscription.on_revoked
             if function is not None:
@@ -110,6 +111,7 @@ class AssignmentManager:
         yield from self._positions.auto_commit(partitions)
         yield from self._call(self._state.subscription.on_revoked, partitions)
         self._state.drop(frozenset(partitions))
+        self._report_change()
 
     def _in_a_poll(self, flow: Flow[None]) -> Flow[None]:
         self.waiting += 1
@@ -125,6 +127,12 @@ class AssignmentManager:
             self._changes -= 1
             self._state.arrived.notify()
 
+    def _report_change(self) -> None:
+        group = self._state.identity
+        self.client.directory.hooks.call(
+            "group_changed", group.group_id, group.member_id, group.generation, sorted(self.partitions.names)
+        )
+
     def _assign(self, partitions: Collection[TopicPartition]) -> Flow[None]:
         with self._state.lock:
             self.partitions.add(partitions, ready=False)
@@ -134,6 +142,7 @@ class AssignmentManager:
             if (partition := self.partitions.get(name)) is not None:
                 partition.ready = True
         self.changed.notify()
+        self._report_change()
 
     def _call(self, function: Callback | None, partitions: Collection[TopicPartition]) -> Flow[None]:
         """Call a user callback. The next poll raises its exception."""

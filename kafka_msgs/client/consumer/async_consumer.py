@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
@@ -13,11 +13,12 @@ from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
 from kafka_msgs.client.consumer.consumer_state import Callback, Offsets, offsets_to_commit
-from kafka_msgs.client.consumer.core import ConsumerCore, Undo
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata, OffsetAndTimestamp
+from kafka_msgs.client.consumer.core import ConsumerCore, Deserializer, Undo
+from kafka_msgs.client.consumer.offsets import OffsetAndTimestamp
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
 from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class AsyncConsumer(AsyncFacade):
         self,
         servers: Servers | AsyncClient,
         *,
-        key_deserializer: Callable[[bytes], Any] | None = None,
-        value_deserializer: Callable[[bytes], Any] | None = None,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
         # blocking: threadless: bool = False,
         **options: Unpack[ConsumerOptions],
     ) -> None:
@@ -215,20 +216,34 @@ class AsyncConsumer(AsyncFacade):
     # Positions
 
     async def commit(self, offsets: Offsets | ConsumerRecord | None = None, *, timeout: float | None = None) -> None:
-        """Commit offsets: by default the positions of all partitions. A record stands for its offset plus one.
+        """Commit offsets: by default the positions of all partitions, or the stored offsets (``store_offsets``).
+
+        A record stands for its offset plus one.
 
         Raises ``CommitFailedError`` if the group has reassigned the partitions to another member, and other kinds of
         ``BrokerError``.
         """
         with self._exclusive:
-            await self._run(self.core.positions.commit(offsets_to_commit(offsets), self._deadline(timeout)))
+            wanted = None if offsets is None else offsets_to_commit(offsets)
+            await self._run(self.core.positions.commit(wanted, self._deadline(timeout)))
 
     def commit_nowait(self, offsets: Offsets | ConsumerRecord | None = None) -> Future[None]:
         """Start a commit without waiting, and return its future.
 
         The future is ``done`` after the commit; its ``result()`` raises the same errors as ``commit``.
         """
-        return self._do(lambda: self.core.positions.commit_nowait(offsets_to_commit(offsets)))
+        wanted = None if offsets is None else offsets_to_commit(offsets)
+        return self._do(lambda: self.core.positions.commit_nowait(wanted))
+
+    def store_offsets(self, offsets: Offsets | ConsumerRecord) -> None:
+        """Store offsets for the next commit, for a consumer with ``auto_offset_store=False``.
+
+        A record stands for its offset plus one. ``auto_commit``, and ``commit`` without an argument, then commit the
+        stored offsets: call this for each record after handling it. Any thread may call it. Raises
+        ``OffsetPositionError`` for a partition that the consumer does not have, and ``OptionError`` with
+        ``auto_offset_store``.
+        """
+        self.core.store_offsets(offsets_to_commit(offsets))
 
     async def committed(
         self, partitions: Iterable[tuple[str, int]], *, timeout: float | None = None
@@ -317,6 +332,10 @@ class AsyncConsumer(AsyncFacade):
         """Return the names of all topics visible to the client, excluding internal topics."""
         return await self._run(self.core.positions.topics(self._deadline(timeout)))
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``."""
+        return self.client.metrics()
+
     # Group membership and closing
 
     @property
@@ -328,12 +347,12 @@ class AsyncConsumer(AsyncFacade):
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The current group metadata, for a producer's ``send_offsets_to_transaction`` (KIP-447).
 
-        With this metadata, the broker rejects the offsets if the group has reassigned the partitions to another member.
-        Read it after the poll that returned the records of the transaction. Raises ``OptionError`` without a group, and
-        ``CommitFailedError`` if the consumer is no longer a group member; abort the transaction in that case.
+        With this metadata, the broker rejects the offsets if the group has reassigned the partitions to another member,
+        or if a topic was deleted and created again. Read it after the poll that returned the records of the
+        transaction. Raises ``OptionError`` without a group, and ``CommitFailedError`` if the consumer is no longer a
+        group member; abort the transaction in that case.
         """
-        member = self.core.positions.member()
-        return ConsumerGroupMetadata(str(self.config.group_id), member.generation, member.member_id, member.instance_id)
+        return self.core.positions.group_metadata()
 
     async def close(self, *, timeout: float | None = None) -> None:
         """Commit if ``auto_commit`` is set, give up the partitions, and leave the group.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from attrs import Attribute, Factory, field, frozen
@@ -54,7 +54,7 @@ def _at_least(low: int, *, whole: bool = True) -> Callable[[Any, Attribute[Any],
     return check
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _names(value: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(value.split(",")) if isinstance(value, str) else tuple(value)
 
 
@@ -71,6 +71,7 @@ class ConsumerConfig:
 
     Offsets: ``offsets_storage`` selects where positions are stored: in Kafka, or by the user (``external``).
     ``auto_commit`` commits positions every ``auto_commit_interval``, before partitions are revoked, and on close.
+    Without ``auto_offset_store``, ``auto_commit`` and ``commit`` commit the offsets of ``store_offsets`` instead.
     ``auto_offset_reset`` selects the start of a partition without a position.
 
     Fetching: ``isolation_level``, ``fetch_min_bytes``, ``fetch_max_wait``, ``fetch_max_bytes`` (one response),
@@ -95,6 +96,7 @@ class ConsumerConfig:
     offsets_storage: OffsetsStorage = field(default="kafka", validator=_one_of(OffsetsStorage))
     auto_commit: bool = False
     auto_commit_interval: float = field(default=5.0, validator=_at_least(0, whole=False))
+    auto_offset_store: bool = True
     auto_offset_reset: OffsetReset = field(default="latest", validator=_one_of(OffsetReset))
     isolation_level: IsolationLevel = field(default="read_uncommitted", validator=_one_of(IsolationLevel))
     fetch_min_bytes: int = field(default=1, validator=_at_least(0))
@@ -132,6 +134,7 @@ class ConsumerOptions(ClientOptions, total=False):
     offsets_storage: OffsetsStorage
     auto_commit: bool
     auto_commit_interval: float
+    auto_offset_store: bool
     auto_offset_reset: OffsetReset
     isolation_level: IsolationLevel
     fetch_min_bytes: int

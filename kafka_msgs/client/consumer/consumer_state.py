@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 from attrs import define, field, frozen
 
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer.assigned_partitions import AssignedPartition, AssignedPartitions, OffsetResetStrategy
 from kafka_msgs.client.consumer.config import ConsumerConfig
-from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata, Membership, Signal
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
+from kafka_msgs.client.consumer.membership import Membership, Signal
 from kafka_msgs.client.core import ClientCore
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.records import ConsumerRecord
 
@@ -23,7 +25,7 @@ __all__ = ["Callback", "ConsumerState", "Offsets", "Subscription", "offsets_to_c
 
 _LOG: Final = logging.getLogger("kafka_msgs.client.consumer")
 
-Callback: TypeAlias = Callable[[list[TopicPartition]], Any]
+Callback: TypeAlias = Callable[[list[TopicPartition]], object]
 """A user callback for assignment or revocation. For ``AsyncConsumer`` it may be a coroutine function."""
 
 Offsets: TypeAlias = Mapping[TopicPartition, "int | OffsetAndMetadata"]
@@ -66,6 +68,8 @@ class ConsumerState:
     """Topics of all members, whose partitions this member assigns as the leader."""
     lock: Any = field(factory=RLock)
     """Guards positions and buffers: the I/O thread adds records, and the user's thread takes them."""
+    returned_ids: dict[TopicPartition, UUID] = field(factory=dict)
+    """The topic id of the last returned record of each partition."""
     metadata_at: float = 0.0
     """The time of the next metadata refresh, in seconds of the network's clock."""
 
@@ -77,7 +81,8 @@ class ConsumerState:
     @property
     def identity(self) -> ConsumerGroupMetadata:
         """The group metadata for commits: the current member, or the defaults without a membership."""
-        return ConsumerGroupMetadata() if self.membership is None else self.membership.identity
+        group = ConsumerGroupMetadata(str(self.config.group_id))
+        return group if self.membership is None else self.membership.identity
 
     def subscribe(self, subscription: Subscription) -> None:
         """Replace the subscription."""
@@ -99,6 +104,15 @@ class ConsumerState:
                 self._begin_again(each)
             each.topic_id = topic_id
 
+    def note_returned(self, partition: AssignedPartition) -> None:
+        """Record the topic of returned records, or of a position that the user chose."""
+        if partition.topic_id is not None:
+            self.returned_ids[partition.name] = partition.topic_id
+
+    def is_current(self, partition: AssignedPartition) -> bool:
+        """Whether the returned records of a partition belong to the topic that now has its name."""
+        return self.returned_ids.get(partition.name, partition.topic_id) == partition.topic_id
+
     def _begin_again(self, partition: AssignedPartition) -> None:
         _LOG.warning("the topic of %s was deleted and created again", partition.name)
         with self.lock:
@@ -107,6 +121,7 @@ class ConsumerState:
             topic, number = partition.name
             reason = "the topic was deleted and created again, and auto_offset_reset is none"
             partition.error = OffsetPositionError(topic=topic, partition=number, reason=reason)
+        self.changed.notify()
 
     def drop(self, partitions: frozenset[TopicPartition] | None = None) -> None:
         """Stop reading partitions; without an argument, all partitions."""
@@ -115,7 +130,7 @@ class ConsumerState:
         self.changed.notify()
 
 
-def offsets_to_commit(offsets: Offsets | ConsumerRecord | None) -> Offsets | None:
+def offsets_to_commit(offsets: Offsets | ConsumerRecord) -> Offsets:
     """Return the offsets to commit. A record stands for its offset plus one."""
     if isinstance(offsets, ConsumerRecord):
         return {TopicPartition(offsets.topic, offsets.partition): offsets.offset + 1}

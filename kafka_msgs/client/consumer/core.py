@@ -25,10 +25,10 @@ from kafka_msgs.client.consumer.fetcher import Fetcher
 from kafka_msgs.client.consumer.housekeeping import Housekeeping
 from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
 from kafka_msgs.client.consumer.positions import Positions
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import (
     ClientClosedError,
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["ConsumerCore", "Deserializer", "Undo"]
 
 
-Deserializer: TypeAlias = Callable[[bytes], Any]
+Deserializer: TypeAlias = Callable[[bytes], object]
+"""A function that turns the bytes of a key or value into an object."""
 Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
 """Partitions with their positions, position epochs and versions before the records were taken."""
 
@@ -80,7 +81,7 @@ class ConsumerCore:
         self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
         self._keeper = Housekeeping(self.state, self.positions, self._fetcher)
         self._options = ReadOptions(check_crc=config.check_crc)
-        self._deserializers = key_deserializer, value_deserializer
+        self._deserializers: tuple[Callable[[bytes], Any] | None, ...] = key_deserializer, value_deserializer
         self._deserializes = key_deserializer is not None or value_deserializer is not None
         self._woken = False
         self._member: Task[None] | None = None
@@ -88,11 +89,19 @@ class ConsumerCore:
         self._iterated: AssignedPartition | None = None
         self._reading: Any = None
         client.network.events.add(self)
+        client.directory.metrics.add_gauge(self._gauges)
 
     @property
     def tasks(self) -> list[Task[None]]:
         """The running background tasks."""
-        return [task for task in (self._member, self._upkeep, *self._fetcher.tasks) if task is not None]
+        tasks = (self._member, self._upkeep, *self._fetcher.tasks)
+        return [task for task in tasks if task is not None and not task.done]
+
+    def _gauges(self) -> dict[str, float]:
+        """Return the current metrics: the largest lag, and the number of partitions."""
+        lags = [each.lag for each in self.partitions if each.lag is not None]
+        assigned = {"assigned-partitions": float(len(self.partitions))}
+        return assigned | ({"records-lag-max": float(max(lags))} if lags else {})
 
     # Operations for the user
 
@@ -130,14 +139,15 @@ class ConsumerCore:
         if member is not None:
             member.cancel()
         membership = self.state.membership
-        if membership is not None:
-            if self.partitions.names:
-                yield from self._assignment.revoke_immediately(self.partitions.names)
-            with suppress(ClientError):  # on failure, the coordinator waits until the session expires
-                yield from membership.leave(deadline)
-            self.state.membership = None
-        self.state.subscription = Subscription()
-        self.state.drop()
+        try:
+            if membership is not None:
+                if self.partitions.names:
+                    yield from self._assignment.revoke_immediately(self.partitions.names)
+                with suppress(ClientError):  # on failure, the coordinator waits until the session expires
+                    yield from membership.leave(deadline)
+        finally:
+            self.state.membership, self.state.subscription = None, Subscription()
+            self.state.drop()
 
     def set_partitions(self, partitions: Collection[TopicPartition]) -> None:
         """Read exactly these partitions, without a group. Partitions already assigned keep their positions."""
@@ -159,7 +169,20 @@ class ConsumerCore:
             partition = self.partitions[TopicPartition(*name)]
             with self.state.lock:
                 partition.seek(place.offset, place.leader_epoch)
+                self.state.note_returned(partition)
         self.state.changed.notify()
+
+    def store_offsets(self, offsets: Offsets) -> None:
+        """Store the offsets that the next commit commits. Any thread may call this."""
+        if self.config.auto_offset_store:
+            raise refused("auto_offset_store", True, "store_offsets needs auto_offset_store=False")
+        with self.state.lock:
+            for name, offset in offsets.items():
+                partition = self.partitions[TopicPartition(*name)]
+                if not self.state.is_current(partition):
+                    reason = "the topic of the record was deleted and created again"
+                    raise OffsetPositionError(topic=name[0], partition=name[1], reason=reason)
+                partition.handled = offset
 
     def reset(self, names: Iterable[tuple[str, int]], to: int) -> None:
         """Continue at the start, at the end, or at a timestamp (ms). The offset is looked up later."""
@@ -189,17 +212,23 @@ class ConsumerCore:
             return
         self.closed = True
         self.client.network.events.discard(self)
+        self.client.directory.metrics.remove_gauge(self._gauges)
         if done:
             self._mark_handled()
         try:
             if self.state.membership is None:
                 yield from self.positions.auto_commit()
             yield from self.unsubscribe(deadline)
-        finally:
             if self._upkeep is not None:
                 self._upkeep.cancel()
             self.state.arrived.notify()
-        yield from self._fetcher.close(deadline)
+            yield from self._fetcher.close(deadline)
+        finally:
+            for task in (self._member, self._upkeep):
+                if task is not None:
+                    task.cancel()
+            self._fetcher.stop()
+            self.state.arrived.notify()
 
     # Polling: waiting, in flows
 
@@ -271,9 +300,10 @@ class ConsumerCore:
         return self._has_lease and any(self._readable(partition) for partition in self.partitions)
 
     def _mark_handled(self) -> None:
-        with self.state.lock:
-            for each in self.partitions:
-                each.handled = each.position
+        if self.config.auto_offset_store:
+            with self.state.lock:
+                for each in self.partitions:
+                    each.handled = each.position
 
     # Polling: taking records, in the caller's frame
 
@@ -329,7 +359,7 @@ class ConsumerCore:
         assignment, network = self._assignment, self.client.network
         with self.state.lock:
             last, reading = self._iterated, self._reading
-            if last is not None:
+            if last is not None and self.config.auto_offset_store:
                 last.handled = last.position
             if assignment.faults or self._woken:
                 self._raise_fault()
@@ -360,7 +390,7 @@ class ConsumerCore:
         with self.state.lock:
             for partition, position, epoch, version in undo:
                 if position is not None and partition.version == version:
-                    partition.seek(position, epoch)
+                    partition.rewind(position, epoch)
         undo.clear()
         if not self.closed:
             with suppress(ClientError):
@@ -395,7 +425,8 @@ class ConsumerCore:
     def _note(self, undo: Undo) -> None:
         undo.clear()
         for each in self.partitions:
-            each.handled = each.position
+            if self.config.auto_offset_store:
+                each.handled = each.position
             undo.append((each, each.position, each.position_epoch, each.version))
 
     def _raise_fault(self) -> None:
@@ -501,9 +532,10 @@ class ConsumerCore:
                     if partition.error is not None and partition.empty:
                         raise partition.error
                     take(partition, left())
+                    self.state.note_returned(partition)
                 except (RecordError, ClientError) as error:
                     if partition.position is not None:
-                        partition.seek(partition.position, partition.position_epoch)
+                        partition.rewind(partition.position, partition.position_epoch)
                     partition.error = error if found() else None
                     if not found():
                         raise

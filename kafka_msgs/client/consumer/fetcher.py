@@ -70,6 +70,10 @@ class Signals(Protocol):
     """A poll has removed records from the buffers."""
     lock: Any
 
+    def notice_topics(self) -> None:
+        """Restart the partitions of recreated topics."""
+        ...
+
 
 class Fetcher:
     """Fetches for all partitions of a consumer."""
@@ -131,15 +135,19 @@ class Fetcher:
         """The fetch loops. They end only by an error or by cancellation."""
         return tuple(self._loops.values())
 
+    def stop(self) -> None:
+        """End the loops."""
+        loops, self._loops = self._loops, {}
+        for loop in loops.values():
+            loop.cancel()
+
     def close(self, deadline: float) -> Flow[None]:
         """End the loops, and close the fetch sessions at the brokers, which limit the number of sessions.
 
         Sessions are independent of connections. A loop's connection may have a long poll in flight, and brokers respond
         in order, so the fetcher closes the session through another connection.
         """
-        loops, self._loops = self._loops, {}
-        for loop in loops.values():
-            loop.cancel()
+        self.stop()
         closing = []
         for broker_id, session in self._sessions.items():
             last = session.close()
@@ -182,6 +190,7 @@ class Fetcher:
         """Send one request and process its response. Return whether an error requires a pause."""
         connection = yield from self._client.link(broker_id, purpose=PURPOSE, deadline=self._client.deadline(None))
         version = self._version(connection)
+        self._signals.notice_topics()
         wanted = dict(self._wanted(broker_id, version))
         if not wanted:
             return False
@@ -295,7 +304,9 @@ class Fetcher:
         if not data.records:
             return False
         before = partition.fetch_offset
-        partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        count = partition.add(FetchedRecords(_kept(data.records), before, data.aborted_transactions))
+        lag = max(0, partition.high_watermark - partition.fetch_offset)
+        self._client.directory.hooks.call("fetched", *partition.name, count, len(data.records), lag)
         return self._stalls(partition, before)
 
     def _stalls(self, partition: AssignedPartition, before: int) -> bool:

@@ -12,21 +12,20 @@ from collections.abc import Collection
 from math import inf
 from typing import Final, Protocol, TypeVar
 
-from attrs import frozen
-
 from kafka_msgs.client.broker_connection import BrokerConnection
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer.assigned_partitions import AssignedPartitions
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Future, Wait, sleep_until
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
 from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError, ConnectionFailedError, DeadlineError
 from kafka_msgs.message import Request, Response
 
-__all__ = ["AssignmentHost", "ConsumerGroupMetadata", "Membership", "PollOverdueError", "Signal"]
+__all__ = ["AssignmentHost", "Membership", "PollOverdueError", "Signal"]
 
 R = TypeVar("R", bound=Response)
 
@@ -54,15 +53,6 @@ class Signal:
         """Resolve ``pending`` for all waiting tasks, and replace it."""
         waiting, self.pending = self.pending, Future()
         waiting.resolve(None)
-
-
-@frozen
-class ConsumerGroupMetadata:
-    """Group metadata for commits: the generation or member epoch, member id, and instance id of a static member."""
-
-    generation: int = -1
-    member_id: str = ""
-    instance_id: str | None = None
 
 
 class PollOverdueError(Exception):
@@ -145,7 +135,7 @@ class Membership(ABC):
     @property
     def identity(self) -> ConsumerGroupMetadata:
         """The group metadata for commits."""
-        return ConsumerGroupMetadata(self.generation, self.member_id, self.config.group_instance_id)
+        return ConsumerGroupMetadata(self.group_id, self.generation, self.member_id, self.config.group_instance_id)
 
     @property
     @abstractmethod

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from attrs import frozen
-
 from kafka_msgs.client.broker_errors import broker_error, missing_error, raise_for
 from kafka_msgs.client.cluster_metadata import TopicPartition
-from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, sleep_until
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -40,7 +39,7 @@ from kafka_msgs.messages.offset_fetch_response import (
 )
 from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["OffsetAndMetadata", "OffsetAndTimestamp", "commit_offsets", "fetch_committed_offsets", "list_offsets"]
+__all__ = ["OffsetAndTimestamp", "commit_offsets", "fetch_committed_offsets", "list_offsets"]
 
 _MANY_SINCE: Final = 8
 """The first OffsetFetch version that supports multiple groups (KIP-709)."""
@@ -50,18 +49,6 @@ _PASSING_ERRORS: Final = frozenset({ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.
 """Error codes after which the client retries: a transaction may end, or a topic may have a new id."""
 _CONSUMER: Final = -1
 _NO_OFFSET: Final = -1
-
-
-@frozen
-class OffsetAndMetadata:
-    """A committed position: the offset of the next record to read, the leader epoch before it, and a metadata string.
-
-    ``leader_epoch`` is -1 if unknown. Kafka's class has the same name.
-    """
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -74,21 +61,19 @@ class OffsetAndTimestamp(NamedTuple):
 
 def commit_offsets(
     client: ClientCore,
-    group_id: str,
-    identity: ConsumerGroupMetadata,
+    group: ConsumerGroupMetadata,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     *,
-    topic_ids: Mapping[TopicPartition, UUID | None] | None = None,
     deadline: float,
 ) -> Flow[None]:
     """Commit positions. Raises ``BrokerError``, for example if the member is no longer in the group.
 
-    ``topic_ids`` are the ids of the topics that the positions belong to. The broker rejects positions of a deleted
-    topic, even if a new topic has the same name (OffsetCommit v10).
+    The broker rejects positions of a deleted topic, even if a new topic has the same name (OffsetCommit v10). For
+    topics without an id in ``group``, the known metadata contains the id.
     """
     if not offsets:
         return
-    ids = {name: client.cluster.topic_id(name.topic) for name in offsets} | dict(topic_ids or {})
+    ids = {name: group.topic_ids.get(name) or client.cluster.topic_id(name.topic) for name in offsets}
     topics = tuple(
         OffsetCommitRequestTopic(
             name=topic,
@@ -106,10 +91,10 @@ def commit_offsets(
         for (topic, topic_id), partitions in _by_topic_id(ids).items()
     )
     request = OffsetCommitRequest(
-        group_id=group_id,
-        generation_id_or_member_epoch=identity.generation,
-        member_id=identity.member_id,
-        group_instance_id=identity.instance_id,
+        group_id=group.group_id,
+        generation_id_or_member_epoch=group.generation,
+        member_id=group.member_id,
+        group_instance_id=group.instance_id,
         topics=topics,
     )
     names = {topic.topic_id: topic.name for topic in topics}
@@ -125,8 +110,7 @@ def commit_offsets(
 
 def fetch_committed_offsets(
     client: ClientCore,
-    group_id: str,
-    identity: ConsumerGroupMetadata,
+    group: ConsumerGroupMetadata,
     partitions: Collection[TopicPartition],
     *,
     stable: bool,
@@ -139,8 +123,8 @@ def fetch_committed_offsets(
     """
     while True:
         ids = {name: client.cluster.topic_id(name.topic) for name in partitions}
-        answer = yield from _ask_committed(client, group_id, identity, ids, stable, deadline)
-        raise_for(answer.error_code, api="OffsetFetch", subject=group_id)
+        answer = yield from _ask_committed(client, group, ids, stable, deadline)
+        raise_for(answer.error_code, api="OffsetFetch", subject=group.group_id)
         names = {topic_id: name.topic for name, topic_id in ids.items() if topic_id is not None}
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         answered, passing = set(), set()
@@ -165,8 +149,7 @@ def fetch_committed_offsets(
 
 def _ask_committed(
     client: ClientCore,
-    group_id: str,
-    identity: ConsumerGroupMetadata,
+    group: ConsumerGroupMetadata,
     ids: Mapping[TopicPartition, UUID | None],
     stable: bool,
     deadline: float,
@@ -176,7 +159,7 @@ def _ask_committed(
     Older brokers receive the single-group form of the request. As in Kafka's consumer, brokers without support for
     stable offsets receive the request without ``require_stable``.
     """
-    connection = yield from client.coordinator_link(group_id, CoordinatorKind.GROUP, deadline=deadline)
+    connection = yield from client.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
     version = connection.highest_version(OffsetFetchRequest)
     stable = stable and version >= _STABLE_SINCE
     if version < _MANY_SINCE:
@@ -184,13 +167,13 @@ def _ask_committed(
             OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(each.partition for each in found))
             for topic, found in _by_topic(ids).items()
         )
-        older = OffsetFetchRequest(group_id=group_id, topics=topics, require_stable=stable)
+        older = OffsetFetchRequest(group_id=group.group_id, topics=topics, require_stable=stable)
         return (yield from client.call(older, deadline=deadline))
-    modern = identity.member_id and identity.generation >= 0
-    group = OffsetFetchRequestGroup(
-        group_id=group_id,
-        member_id=identity.member_id if modern else None,
-        member_epoch=identity.generation if modern else -1,
+    modern = group.member_id and group.generation >= 0
+    asked = OffsetFetchRequestGroup(
+        group_id=group.group_id,
+        member_id=group.member_id if modern else None,
+        member_epoch=group.generation if modern else -1,
         topics=tuple(
             OffsetFetchRequestTopics(
                 name=topic, topic_id=topic_id, partition_indexes=tuple(each.partition for each in found)
@@ -198,11 +181,11 @@ def _ask_committed(
             for (topic, topic_id), found in _by_topic_id(ids).items()
         ),
     )
-    answer = yield from client.call(OffsetFetchRequest(groups=(group,), require_stable=stable), deadline=deadline)
+    answer = yield from client.call(OffsetFetchRequest(groups=(asked,), require_stable=stable), deadline=deadline)
     for each in answer.groups:
-        if each.group_id == group_id:
+        if each.group_id == group.group_id:
             return each
-    raise missing_error("OffsetFetch", group_id)
+    raise missing_error("OffsetFetch", group.group_id)
 
 
 def list_offsets(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
+from uuid import UUID
+
+from attrs import evolve
 
 from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.consumer.assigned_partitions import RESETS, AssignedPartition
 from kafka_msgs.client.consumer.consumer_state import ConsumerState, Offsets, refused
-from kafka_msgs.client.consumer.membership import ConsumerGroupMetadata
 from kafka_msgs.client.consumer.offsets import (
-    OffsetAndMetadata,
     OffsetAndTimestamp,
     commit_offsets,
     fetch_committed_offsets,
     list_offsets,
 )
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
@@ -52,7 +55,7 @@ class Positions:
     def handled(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int | OffsetAndMetadata]:
-        """Return the positions up to which the user has handled all records."""
+        """Return the positions up to which the user has handled all records, or the stored offsets."""
         found = (
             self._state.partitions.get(name)
             for name in (self._state.partitions.names if partitions is None else partitions)
@@ -60,18 +63,59 @@ class Positions:
         return {each.name: each.handled for each in found if each is not None and each.handled is not None}
 
     def commit(self, offsets: Offsets | None, deadline: float) -> Flow[None]:
-        """Commit offsets, by default all positions. Raises ``BrokerError`` if the consumer is not in its group."""
-        self.member()
+        """Commit offsets. Raises ``BrokerError`` if the consumer is not in its group.
+
+        The default is all positions, or the stored offsets without ``auto_offset_store``.
+        """
+        return self._commit(*self._to_commit(offsets), deadline)
+
+    def commit_nowait(self, offsets: Offsets | None) -> Task[None]:
+        """Start a commit, and return its task without waiting."""
+        self._check_commit()
+        return self._client.network.spawn(self.commit(offsets, self._client.deadline(None)))
+
+    def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
+        """Commit positions if automatic commits are enabled. After a failure, the next owner rereads the records."""
+        if self.commits:
+            self._state.notice_topics()
+            try:
+                yield from self._commit(self.handled(partitions), self._topic_ids(), self._client.deadline(None))
+                self._retries.passed("auto_commit")
+            except ClientError as error:
+                self._retries.failed("auto_commit", error)
+
+    def _to_commit(self, offsets: Offsets | None) -> tuple[Offsets, dict[TopicPartition, UUID]]:
+        """Return the offsets to commit, and the ids of their topics.
+
+        Positions belong to the current topics. Other offsets belong to the topics of the returned records.
+        """
         self._state.notice_topics()
-        wanted = self.current() if offsets is None else offsets
+        ids = self._topic_ids()
+        if offsets is not None:
+            return dict(offsets), ids | self._state.returned_ids
+        return self.current() if self._config.auto_offset_store else self.handled(), ids
+
+    def _topic_ids(self) -> dict[TopicPartition, UUID]:
+        return {each.name: each.topic_id for each in self._state.partitions if each.topic_id is not None}
+
+    def _commit(self, offsets: Offsets, topic_ids: Mapping[TopicPartition, UUID], deadline: float) -> Flow[None]:
+        self.member()
         values = {
             TopicPartition(*name): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for name, offset in wanted.items()
+            for name, offset in offsets.items()
         }
-        ids = {each.name: each.topic_id for each in self._state.partitions if each.name in values and each.topic_id}
-        yield from commit_offsets(
-            self._client, str(self._config.group_id), self._state.identity, values, topic_ids=ids, deadline=deadline
-        )
+        group = evolve(self._state.identity, topic_ids=topic_ids)
+        begin, failure = self._client.network.now(), None
+        try:
+            yield from commit_offsets(self._client, group, values, deadline=deadline)
+        except ClientError as error:
+            failure = error
+            raise
+        finally:
+            self._client.directory.hooks.call(
+                "offsets_committed", group.group_id, {name: each.offset for name, each in values.items()},
+                self._client.network.now() - begin, failure,
+            )  # fmt: skip
 
     def member(self) -> ConsumerGroupMetadata:
         """Return the group metadata for commits. Raises ``BrokerError`` if the consumer is not a group member now."""
@@ -81,20 +125,9 @@ class Positions:
             raise broker_error(ErrorCode.UNKNOWN_MEMBER_ID, api="OffsetCommit", subject=self._config.group_id)
         return self._state.identity
 
-    def commit_nowait(self, offsets: Offsets | None) -> Task[None]:
-        """Start a commit, and return its task without waiting."""
-        self._check_commit()
-        wanted = self.current() if offsets is None else dict(offsets)
-        return self._client.network.spawn(self.commit(wanted, self._client.deadline(None)))
-
-    def auto_commit(self, partitions: Collection[TopicPartition] | None = None) -> Flow[None]:
-        """Commit positions if automatic commits are enabled. After a failure, the next owner rereads the records."""
-        if self.commits:
-            try:
-                yield from self.commit(self.handled(partitions), self._client.deadline(None))
-                self._retries.passed("auto_commit")
-            except ClientError as error:
-                self._retries.failed("auto_commit", error)
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return the group metadata with the topic ids of the returned records. Raises the errors of ``member``."""
+        return evolve(self.member(), topic_ids=self._topic_ids() | self._state.returned_ids)
 
     @property
     def commits(self) -> bool:
@@ -110,8 +143,8 @@ class Positions:
         stable = self._config.isolation_level == "read_committed"
         return (
             yield from fetch_committed_offsets(
-                self._client, str(self._config.group_id), self._state.identity,
-                [TopicPartition(*name) for name in partitions], stable=stable, deadline=deadline,
+                self._client, self._state.identity, [TopicPartition(*name) for name in partitions],
+                stable=stable, deadline=deadline,
             )
         )  # fmt: skip
 

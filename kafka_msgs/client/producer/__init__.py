@@ -6,6 +6,8 @@ no socket, clock or thread. Names are imported on first access.
 
 from typing import TYPE_CHECKING
 
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
@@ -16,17 +18,14 @@ if TYPE_CHECKING:
     from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
     from kafka_msgs.client.producer.producer import Producer
     from kafka_msgs.client.producer.producer_batch import RecordMetadata
-    from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 else:
     __getattr__, __dir__ = lazy_module_attributes(
         __name__,
         {
             "AsyncDelivery": "delivery",
             "AsyncProducer": "async_producer",
-            "OffsetAndMetadata": "transactional_offsets",
             "Delivery": "delivery",
             "FailedBatch": "batch_completion",
-            "ConsumerGroupMetadata": "transactional_offsets",
             "Partitioner": "partitioner",
             "Producer": "producer",
             "ProducerConfig": "config",

@@ -198,8 +198,13 @@ class BatchCompletion:
         self._retries.passed((batch.topic, batch.partition))
         if self._identity is not None:
             self._identity.completed(queue.sequences, batch)
+        size = batch.size
         batch.complete(base_offset, log_append_time)
         self._accumulator.release(batch)
+        self._core.directory.hooks.call(
+            "batch_written", batch.topic, batch.partition, batch.count, size, base_offset, batch.attempts,
+            self._core.network.now() - batch.created,
+        )  # fmt: skip
         self._tell(batch)
 
     def _refused(self, batch: ProducerBatch, error: ErrorCode, answer: PartitionProduceResponse, now: float) -> None:
@@ -260,6 +265,7 @@ class BatchCompletion:
             self._transactions.batch_failed(error)
         else:
             self._undelivered.add(batch, error)
+        self._core.directory.hooks.call("batch_failed", batch.topic, batch.partition, batch.count, error)
         if not isinstance(error, TransactionStateError):
             _LOG.warning("%d records for %s-%d failed: %s", batch.count, batch.topic, batch.partition, error)
         self._tell(batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Never, TypeAlias
 
 from attrs import Attribute, field, frozen
 
@@ -14,7 +14,10 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.records import CompressionType
 from kafka_msgs.records.compression import check_level
 
-__all__ = ["PRODUCER", "Acks", "ProducerConfig", "ProducerOptions", "parse_producer_properties"]
+__all__ = ["PRODUCER", "Acks", "ProducerConfig", "ProducerOptions", "Serializer", "parse_producer_properties"]
+
+Serializer: TypeAlias = Callable[[Never], bytes]
+"""A function that turns a key or value of any type into bytes."""
 
 Acks: TypeAlias = Literal[0, 1, -1, "all"]
 """When a record counts as written: 0 at once, 1 if the leader has it, -1 or ``all`` if all in-sync replicas have it."""

@@ -15,6 +15,8 @@ from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, Undelivered
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
@@ -23,7 +25,6 @@ from kafka_msgs.client.producer.record_accumulator import PartitionQueue, Record
 from kafka_msgs.client.producer.sender import Sender
 from kafka_msgs.client.producer.sequences import SequenceManager
 from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
-from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
@@ -69,6 +70,7 @@ class ProducerCore:
         self._sending: Task[None] | None = None
         self._closed = False
         core.network.events.add(self)
+        core.directory.metrics.add_gauge(self._gauges)
 
     def _new_sender(self) -> Sender:
         """Return a sender with a new producer identity."""
@@ -83,13 +85,21 @@ class ProducerCore:
         """Return the deadline ``timeout`` seconds from now. None is the delivery timeout."""
         return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
 
+    def _gauges(self) -> dict[str, float]:
+        """Return the current metrics: the buffer memory."""
+        total = self._config.buffer_memory
+        return {
+            "buffer-total-bytes": float(total),
+            "buffer-available-bytes": float(max(0, total - self.accumulator.reserved)),
+        }
+
     # Records
 
     def add(
         self,
         topic: str,
-        value: Payload | None,
-        key: Payload | None,
+        value: Any,
+        key: Any,
         partition: int | None,
         timestamp: int,
         headers: Headers,
@@ -123,8 +133,8 @@ class ProducerCore:
     def add_when_possible(
         self,
         topic: str,
-        value: Payload | None,
-        key: Payload | None,
+        value: Any,
+        key: Any,
         partition: int | None,
         timestamp: int,
         headers: Headers,
@@ -377,6 +387,7 @@ class ProducerCore:
             return
         self._closed = True
         self._core.network.events.discard(self)
+        self._core.directory.metrics.remove_gauge(self._gauges)
         self.accumulator.close_all()
         try:
             if self._transactions is not None and self._transactions.state in _UNFINISHED:

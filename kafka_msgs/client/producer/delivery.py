@@ -78,5 +78,5 @@ class AsyncDelivery(_Delivery):
             batch, index = await owner.wait(batch, index, timeout)
         return batch.metadata(index, self._timestamp)
 
-    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+    def __await__(self) -> Generator[object, None, RecordMetadata]:
         return self.result().__await__()

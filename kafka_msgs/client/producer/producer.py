@@ -13,13 +13,15 @@ from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
 from kafka_msgs.client.flow import Flow
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, OnDelivery
-from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions
+from kafka_msgs.client.producer.config import PRODUCER, ProducerConfig, ProducerOptions, Serializer
 from kafka_msgs.client.producer.core import Headers, ProducerCore
 from kafka_msgs.client.producer.delivery import Delivery, DeliveryWaiter
 from kafka_msgs.client.producer.partitioner import Partitioner
 from kafka_msgs.client.producer.producer_batch import RecordMetadata
-from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata, OffsetAndMetadata, normalize_offsets
+from kafka_msgs.client.producer.transactional_offsets import normalize_offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +62,8 @@ class Producer(BlockingFacade):
         servers: Servers | Client,
         *,
         partitioner: Partitioner | None = None,
-        key_serializer: Callable[[Any], bytes] | None = None,
-        value_serializer: Callable[[Any], bytes] | None = None,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
         on_failure: Callable[[FailedBatch], object] | None = None,
         threadless: bool = False,
         **options: Unpack[ProducerOptions],
@@ -80,7 +82,7 @@ class Producer(BlockingFacade):
             hurry=True,
         )
         self._add = self.core.add
-        self._serializers = key_serializer, value_serializer
+        self._serializers: tuple[Callable[[Any], bytes] | None, ...] = key_serializer, value_serializer
         self._serializes = key_serializer is not None or value_serializer is not None
         self._threadless = self.client.threadless
 
@@ -89,9 +91,9 @@ class Producer(BlockingFacade):
     def send(
         self,
         topic: str,
-        value: Any = None,
+        value: object = None,
         *,
-        key: Any = None,
+        key: object = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Headers = (),
@@ -128,9 +130,9 @@ class Producer(BlockingFacade):
     def send_and_wait(
         self,
         topic: str,
-        value: Any = None,
+        value: object = None,
         *,
-        key: Any = None,
+        key: object = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Headers = (),
@@ -168,6 +170,10 @@ class Producer(BlockingFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
+        return self.client.metrics()
+
     # Transactions
 
     def init_transactions(self, timeout: float | None = None) -> None:
@@ -189,8 +195,10 @@ class Producer(BlockingFacade):
     ) -> None:
         """Commit offsets of a consumer group together with the records of the transaction (KIP-447).
 
-        Each offset is the offset of the next record for the group to read. Raises ``BrokerError``; afterwards the
-        transaction can only be aborted.
+        Each offset is the offset of the next record for the group to read. Pass the ``group_metadata`` of the consumer:
+        the broker then refuses the offsets if the group has reassigned the partitions, or if a topic was deleted, even
+        if a new topic has its name. With a group id alone, the broker checks neither. Raises ``BrokerError``, for
+        example ``CommitFailedError`` and ``UnknownTopicError``; afterwards the transaction can only be aborted.
         """
         self._run(self.core.send_offsets(*normalize_offsets(offsets, group)))
 
@@ -243,7 +251,7 @@ class Producer(BlockingFacade):
     def _closing(self) -> Flow[None]:
         return self.core.close(self._deadline(EXIT_TIMEOUT))
 
-    def _serialized(self, key: Any, value: Any) -> tuple[Any, Any]:
+    def _serialized(self, key: object, value: object) -> tuple[object, object]:
         of_key, of_value = self._serializers
         return (
             key if key is None or of_key is None else of_key(key),

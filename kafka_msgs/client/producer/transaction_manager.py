@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from kafka_msgs.client.broker_errors import broker_error, raise_for
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.producer.producer_batch import NO_PRODUCER, ProducerIdAndEpoch
 from kafka_msgs.client.producer.sequences import SequenceManager
-from kafka_msgs.client.producer.transactional_offsets import (
-    ConsumerGroupMetadata,
-    OffsetAndMetadata,
-    commit_errors,
-    commit_request,
-)
+from kafka_msgs.client.producer.transactional_offsets import commit_errors, commit_request, has_topic_ids
 from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.routing import CoordinatorKind
 from kafka_msgs.client.scheduler import Task
@@ -60,12 +57,16 @@ _FATAL: Final = frozenset(
 """Errors after which this producer cannot use transactions any more."""
 _WAITED_FOR: Final = frozenset({_E.CONCURRENT_TRANSACTIONS, _E.UNKNOWN_TOPIC_OR_PARTITION})
 """Transient errors that Kafka does not mark as retriable: an earlier transaction is still ending."""
+_FINAL: Final = frozenset({_E.UNKNOWN_TOPIC_ID})
+"""Errors that Kafka marks as retriable, but a retry cannot help: the topic of the offsets was deleted."""
 
 _FEATURE: Final = "transaction.version"
 _ADD_PARTITIONS: Final = 3
 _COMMIT_OFFSETS: Final = 4
 _END: Final = 4
 """The last request versions before transactions version 2."""
+_COMMIT_OFFSETS_BY_NAME: Final = 5
+"""The last version of TxnOffsetCommit with topic names (KIP-1319)."""
 _ANY: Final = 2**15 - 1
 
 
@@ -255,9 +256,12 @@ class TransactionManager:
     def _commit_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata, deadline: float
     ) -> Flow[None]:
-        request = commit_request(self._name, self._identity.producer, offsets, group)
         connection = yield from self._core.coordinator_link(group.group_id, CoordinatorKind.GROUP, deadline=deadline)
-        version = self._version(connection, TxnOffsetCommitRequest, _COMMIT_OFFSETS + self.is_v2)
+        highest = _ANY if has_topic_ids(offsets, group) else _COMMIT_OFFSETS_BY_NAME
+        highest = highest if self.is_v2 else _COMMIT_OFFSETS
+        version = self._version(connection, TxnOffsetCommitRequest, highest)
+        by_id = version > _COMMIT_OFFSETS_BY_NAME
+        request = commit_request(self._name, self._identity.producer, offsets, group, by_id=by_id)
         yield from self._repeat(request, version, deadline, lambda response: next(commit_errors(request, response), 0))
 
     def _ask(self, request: Request[R], deadline: float, error_of: Callable[[R], int], highest: int = _ANY) -> Flow[R]:
@@ -281,7 +285,8 @@ class TransactionManager:
             except DeadlineError as late:
                 raise DeadlineError(waiting_for=late.waiting_for, cause=late.cause or last) from None
             error = ErrorCode(error_of(response))
-            if not (error.retriable or error in _WAITED_FOR) or self._core.network.now() >= deadline:
+            passing = (error.retriable and error not in _FINAL) or error in _WAITED_FOR
+            if not passing or self._core.network.now() >= deadline:
                 break
             attempts += 1
             last = broker_error(error, api=api, subject=self._name)

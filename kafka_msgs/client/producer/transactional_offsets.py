@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-
-from attrs import frozen
+from uuid import UUID
 
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.producer_batch import ProducerIdAndEpoch
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.messages.txn_offset_commit_request import (
@@ -15,39 +15,37 @@ from kafka_msgs.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from kafka_msgs.messages.txn_offset_commit_response import TxnOffsetCommitResponse
+from kafka_msgs.messages.txn_offset_commit_response import TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic
+from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["ConsumerGroupMetadata", "OffsetAndMetadata", "commit_errors", "commit_request", "normalize_offsets"]
+__all__ = ["commit_errors", "commit_request", "has_topic_ids", "normalize_offsets"]
 
 
-@frozen
-class OffsetAndMetadata:
-    """A committed position: the offset of the next record, with its leader epoch and metadata."""
-
-    offset: int
-    leader_epoch: int = -1
-    """The leader epoch of the last record; -1 if unknown."""
-    metadata: str | None = ""
+def has_topic_ids(offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata) -> bool:
+    """Return whether the topic ids of all offsets are known."""
+    return all(name in group.topic_ids for name in offsets)
 
 
 def commit_request(
-    name: str,
+    transactional_id: str,
     producer: ProducerIdAndEpoch,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     group: ConsumerGroupMetadata,
+    *,
+    by_id: bool,
 ) -> TxnOffsetCommitRequest:
-    """Return the request that commits offsets in a producer's transaction."""
-    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
-    for (topic, partition), offset in offsets.items():
+    """Return the request that commits offsets in a producer's transaction. Topics have ids or names, see ``by_id``."""
+    topics: dict[tuple[str, UUID], list[TxnOffsetCommitRequestPartition]] = {}
+    for name, offset in offsets.items():
         entry = TxnOffsetCommitRequestPartition(
-            partition_index=partition,
+            partition_index=name.partition,
             committed_offset=offset.offset,
             committed_leader_epoch=offset.leader_epoch,
             committed_metadata=offset.metadata,
         )
-        topics.setdefault(topic, []).append(entry)
+        topics.setdefault((name.topic, group.topic_ids[name] if by_id else ZERO_UUID), []).append(entry)
     return TxnOffsetCommitRequest(
-        transactional_id=name,
+        transactional_id=transactional_id,
         group_id=group.group_id,
         producer_id=producer.id,
         producer_epoch=producer.epoch,
@@ -55,7 +53,8 @@ def commit_request(
         member_id=group.member_id,
         group_instance_id=group.instance_id,
         topics=tuple(
-            TxnOffsetCommitRequestTopic(name=topic, partitions=tuple(entries)) for topic, entries in topics.items()
+            TxnOffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=tuple(entries))
+            for (topic, topic_id), entries in topics.items()
         ),
     )
 
@@ -65,7 +64,8 @@ def normalize_offsets(
 ) -> tuple[dict[TopicPartition, OffsetAndMetadata], ConsumerGroupMetadata]:
     """Return the offsets and the group metadata as full objects."""
     found = {
-        place: OffsetAndMetadata(offset) if isinstance(offset, int) else offset for place, offset in offsets.items()
+        TopicPartition(*name): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        for name, offset in offsets.items()
     }
     return found, ConsumerGroupMetadata(group) if isinstance(group, str) else group
 
@@ -73,9 +73,16 @@ def normalize_offsets(
 def commit_errors(request: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse) -> Iterator[int]:
     """Yield the error codes of failed partitions. A partition missing from the response was not committed."""
     codes = {
-        (topic.name, each.partition_index): each.error_code for topic in response.topics for each in topic.partitions
+        (_identity(topic), each.partition_index): each.error_code
+        for topic in response.topics
+        for each in topic.partitions
     }
     for topic in request.topics:
         for each in topic.partitions:
-            if code := codes.get((topic.name, each.partition_index), ErrorCode.UNKNOWN_SERVER_ERROR):
+            if code := codes.get((_identity(topic), each.partition_index), ErrorCode.UNKNOWN_SERVER_ERROR):
                 yield code
+
+
+def _identity(topic: TxnOffsetCommitRequestTopic | TxnOffsetCommitResponseTopic) -> UUID | str:
+    """Return the id of a topic, or its name in a version without ids."""
+    return topic.name if topic.topic_id == ZERO_UUID else topic.topic_id

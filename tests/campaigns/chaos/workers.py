@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
-from kafka_msgs.client.consumer.offsets import OffsetAndMetadata
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, sleep_until
+from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer import ProducerConfig
 from kafka_msgs.client.producer.core import ProducerCore
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
-from kafka_msgs.client.producer.transactional_offsets import ConsumerGroupMetadata
-from kafka_msgs.client.producer.transactional_offsets import OffsetAndMetadata as ConsumedOffset
 from kafka_msgs.errors import ClientError, InternalError, KafkaMsgsError
 from tests.campaigns.chaos.history import Ledger, Outcome, Promises, Sender
 from tests.campaigns.chaos.settings import GROUPS
@@ -250,17 +248,14 @@ class Copier(Reader):
     ) -> Flow[None]:
         """Copy records in a transaction. A failure ends this life; the next one begins at the committed offsets."""
         offsets = positions(consumer)
-        member = consumer.positions.member()
+        member = consumer.positions.group_metadata()
         transaction = sender.begin()
         producer.begin_transaction()
         for partition, offset in places:
             transaction.values.append(sender.next_copy(partition, offset))
             yield from add(producer, self.into, transaction.values[-1], partition)
         yield from self.pause(_TOO_LONG if self.dice.random() < 0.1 else 0.05)
-        yield from producer.send_offsets(
-            {name: ConsumedOffset(offset) for name, offset in offsets.items()},
-            ConsumerGroupMetadata(self.group, member.generation, member.member_id),
-        )
+        yield from producer.send_offsets({name: OffsetAndMetadata(offset) for name, offset in offsets.items()}, member)
         yield from producer.commit(self.deadline())
         transaction.outcome = Outcome.COMMITTED
         self.ledger.committed(self.group, offsets)

@@ -10,7 +10,7 @@ from kafka_msgs.client.consumer.assigned_partitions import (
     AssignedPartition,
     AssignedPartitions,
     FetchedRecords,
-    end_offset_of_batches,
+    scan_batches,
 )
 from kafka_msgs.client.consumer.fetch_collector import collect_records
 from kafka_msgs.errors import CrcMismatchError, OffsetPositionError
@@ -66,12 +66,12 @@ def values(found: AssignedPartition, room: int = 1_000) -> list[int]:
 
 def test_the_next_fetch_begins_behind_the_last_complete_batch() -> None:
     whole = batch(10, 3) + batch(20, 2, epoch=6)
-    assert end_offset_of_batches(whole) == (22, 6)
-    assert end_offset_of_batches(whole[:-1]) == (13, 4)
-    assert end_offset_of_batches(b"") == (-1, -1)
+    assert scan_batches(whole)[:2] == (22, 6)
+    assert scan_batches(whole[:-1])[:2] == (13, 4)
+    assert scan_batches(b"") == (-1, -1, 0)
     builder = MessageSetBuilder(magic=1)
     builder.append(b"k", b"v", timestamp=1, offset=30)
-    assert end_offset_of_batches(builder.build()) == (31, -1)
+    assert scan_batches(builder.build()) == (31, -1, 1)
 
 
 def test_the_position_moves_with_the_records_that_are_returned_not_with_those_that_are_fetched() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from uuid import UUID
 
 import pytest
 
@@ -10,7 +11,13 @@ from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.producer import ConsumerGroupMetadata, OffsetAndMetadata
 from kafka_msgs.client.producer.core import ProducerCore
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import BrokerError, OptionError, ProducerFencedError, TransactionStateError
+from kafka_msgs.errors import (
+    BrokerError,
+    OptionError,
+    ProducerFencedError,
+    TransactionStateError,
+    UnknownTopicError,
+)
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from kafka_msgs.messages.end_txn_request import EndTxnRequest
@@ -19,7 +26,7 @@ from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
 from kafka_msgs.messages.init_producer_id_response import InitProducerIdResponse
 from kafka_msgs.messages.produce_request import ProduceRequest
 from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
-from tests.support.produce_cluster import ProduceCluster, Refused, Unheard
+from tests.support.produce_cluster import TOPIC_ID, ProduceCluster, Refused, Unheard
 
 VALUES = [b"%03d" % number for number in range(60)]
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -178,6 +185,34 @@ def test_offsets_that_are_refused_leave_only_the_abort() -> None:
     assert cluster.ended == [False]
     (request,) = cluster.requests(TxnOffsetCommitRequest)
     assert (request.generation_id_or_member_epoch, request.member_id) == (3, "member")
+
+
+@VERSIONS
+def test_offsets_with_topic_ids_are_committed_by_id_if_the_broker_supports_it(version: int) -> None:
+    cluster = ProduceCluster(transactions=version)
+    producer = begun(cluster)
+    producer.begin_transaction()
+    place = TopicPartition("t", 0)
+    group = ConsumerGroupMetadata("readers", topic_ids={place: TOPIC_ID})
+    cluster.network.run(producer.send_offsets({place: OffsetAndMetadata(17)}, group))
+    commit(cluster, producer)
+    assert cluster.versions(TxnOffsetCommitRequest) == ({4} if version == 1 else {6})
+    assert cluster.offsets == {("t", 0): 17}
+
+
+def test_offsets_of_a_topic_that_was_created_again_are_refused_at_once() -> None:
+    cluster = ProduceCluster()
+    producer = begun(cluster)
+    producer.begin_transaction()
+    place = TopicPartition("t", 0)
+    group = ConsumerGroupMetadata("readers", topic_ids={place: UUID(int=6)})
+    before = cluster.network.time
+    with pytest.raises(UnknownTopicError, match="UNKNOWN_TOPIC_ID"):
+        cluster.network.run(producer.send_offsets({place: OffsetAndMetadata(17)}, group))
+    assert cluster.network.time - before < 1
+    assert cluster.offsets == {}
+    abort(cluster, producer)
+    assert cluster.ended == [False]
 
 
 def test_calls_in_the_wrong_order_are_refused() -> None:

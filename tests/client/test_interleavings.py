@@ -1,0 +1,276 @@
+"""Enumerated interleavings of the caller and the I/O thread, on simulated time: nothing is lost or repeated.
+
+``Plan`` determines where the caller is interrupted, and for how many lines the I/O thread then runs. Each test runs the
+same call with every plan of a bounded set, and checks the records and the positions after each one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count, product
+from typing import Any
+
+import pytest
+
+from kafka_msgs.client import Consumer, Producer, TopicPartition
+from kafka_msgs.client.consumer.consumer_state import ConsumerState
+from kafka_msgs.errors import ProducerClosedError
+from tests.support.interleavings import Plan, SteppedClient, SteppedLock, SteppedNetwork
+from tests.support.produce_cluster import ProduceCluster
+from tests.support.simulated_groups import GroupCluster
+
+T0 = TopicPartition("t", 0)
+FEW = (2, 20)
+MANY = range(1, 120)
+"""The lengths of the I/O thread's first run, in lines."""
+
+
+def plans(call: Callable[[Plan], SteppedNetwork], lengths: Any) -> Iterator[Plan]:
+    """Yield plans that interrupt a call before each of its lines. ``call`` runs it with a plan."""
+    lines = call(Plan(0, 0)).caller_lines
+    assert lines > 0
+    stride = 2 if lengths is FEW else 1
+    yield from (Plan(*each) for each in product(range(1, lines + 1, stride), lengths))
+
+
+# Producers
+
+
+@contextmanager
+def stepped_producer(**options: Any) -> Iterator[tuple[ProduceCluster, SteppedNetwork, Producer]]:
+    """A producer on a stepped network, with one partition."""
+    network = SteppedNetwork()
+    cluster = ProduceCluster(1, network=network)
+    try:
+        producer = Producer(SteppedClient(network, "b1:9092"), **options)
+        producer.core.accumulator.lock = producer.core._lock = SteppedLock(network)  # type: ignore[assignment]
+        yield cluster, network, producer
+        producer.close()
+    finally:
+        network.close()
+
+
+SENDS = ["s", "ss", "sf", "ssf", "fs", "sr", "srs"]
+"""Programs of a producer: s sends a record, f flushes, r waits for the result of the last record."""
+
+
+def run_sends(producer: Producer, program: str, numbers: Iterator[int]) -> list[bytes]:
+    """Run a program, and return the values of its records."""
+    sent: list[bytes] = []
+    for step in program:
+        if step == "s":
+            sent.append(b"%06d" % next(numbers))
+            delivery = producer.send("t", sent[-1])
+        elif step == "r":
+            assert delivery.result().partition == 0
+        else:
+            producer.flush()
+    return sent
+
+
+@pytest.mark.parametrize("options", [{"linger": 0.0}, {"linger": 0.0, "batch_size": 90}], ids=["large", "full"])
+@pytest.mark.parametrize(
+    ("program", "lengths"), [*((each, FEW) for each in SENDS), pytest.param("ss", MANY, marks=pytest.mark.slow)]
+)
+def test_sends_lose_and_repeat_nothing(program: str, lengths: Any, options: dict[str, Any]) -> None:
+    """Batches close and leave at any line of ``send``, ``flush`` and ``result``."""
+    with stepped_producer(**options) as (cluster, network, producer):
+        numbers = count()
+        written = cluster.logs[0].values
+        producer.send_and_wait("t", b"first")
+
+        def call(plan: Plan) -> SteppedNetwork:
+            before = len(written)
+            with network.follow(plan):
+                sent = run_sends(producer, program, numbers)
+            producer.flush()
+            assert written[before:] == sent, plan
+            return network
+
+        for plan in plans(call, lengths):
+            call(plan)
+
+
+def test_a_send_beside_a_close_is_delivered_or_refused() -> None:
+    """``close`` comes from a callback of the I/O thread, at any line of ``send``."""
+    lines, outcomes = 1, set()
+    for line in count(1):
+        for length in (1, 8, 40):
+            with stepped_producer(linger=60.0) as (cluster, network, producer):
+                producer.send("t", b"first")
+                network.post(lambda: network.spawn(producer.core.close(network.time + 5)))
+                sent, refused = [b"first"], None
+                with network.follow(Plan(line, length)):
+                    try:
+                        delivery = producer.send("t", b"second")
+                        sent.append(b"second")
+                    except ProducerClosedError as error:
+                        refused = error
+                lines = network.caller_lines
+                network.settle(10.0)
+                outcomes.add("delivered" if refused is None and delivery.error is None else "refused")
+                if refused is None and delivery.error is not None:
+                    assert isinstance(delivery.error, ProducerClosedError)
+                    sent.pop()
+                assert cluster.logs[0].values == sent, (line, length)
+        if line >= lines:
+            break
+    assert outcomes == {"delivered", "refused"}
+
+
+# Consumers
+
+
+@contextmanager
+def stepped_consumer(**options: Any) -> Iterator[tuple[GroupCluster, SteppedNetwork, Consumer]]:
+    """A consumer on a stepped network."""
+    network = SteppedNetwork()
+    cluster = GroupCluster({"t": 1}, network=network)
+    try:
+        consumer = Consumer(SteppedClient(network, "b1:9092"), auto_offset_reset="earliest", **options)
+        consumer.core.state.lock = SteppedLock(network)
+        yield cluster, network, consumer
+        consumer.close()
+    finally:
+        network.close()
+
+
+class Reader:
+    """Runs programs, and checks each result: p polls, n iterates, k seeks, c commits, w pauses and resumes."""
+
+    def __init__(self, cluster: GroupCluster, consumer: Consumer) -> None:
+        self.cluster = cluster
+        self.consumer = consumer
+        self.expected = self.start = 0
+        """The offset of the next record, and of the first record of this round."""
+
+    def run(self, program: str) -> None:
+        """Run a program."""
+        for step in program:
+            getattr(self, step)()
+            self.check()
+
+    def p(self) -> None:
+        """Poll once."""
+        for record in self.consumer.poll(1.0, max_records=2):
+            self.take(record)
+
+    def n(self) -> None:
+        """Iterate once, if there is a record."""
+        if self.expected < self.cluster.ends[T0]:
+            self.take(next(iter(self.consumer)))
+
+    def k(self) -> None:
+        """Seek to the first record of this round."""
+        self.consumer.seek({T0: self.start})
+        self.expected = self.start
+
+    def c(self) -> None:
+        """Commit."""
+        self.consumer.commit()
+        assert self.cluster.committed.get(("g", *T0), 0) == self.expected
+
+    def w(self) -> None:
+        """Pause and resume."""
+        self.consumer.pause()
+        self.consumer.resume()
+
+    def take(self, record: Any) -> None:
+        """Check that a record is the next one."""
+        assert record.offset == self.expected
+        self.expected += 1
+
+    def check(self) -> None:
+        """Check the order of the offsets of a partition."""
+        partition = self.consumer.core.partitions[T0]
+        assert partition.position == self.expected
+        handled = partition.handled or 0
+        assert isinstance(handled, int)
+        assert handled <= partition.position <= partition.fetch_offset
+
+    def drain(self) -> None:
+        """Read the remaining records."""
+        while self.expected < self.cluster.ends[T0]:
+            self.p()
+        self.start = self.expected
+
+
+READS = ["pp", "nn", "np", "pn", "pkp", "kp", "nkn", "pc", "pwp", "ncn"]
+
+
+@pytest.mark.parametrize(
+    ("program", "lengths", "limit"),
+    [
+        *((each, FEW, 1 << 20) for each in READS),
+        *((each, FEW, 60) for each in ("pp", "np")),
+        *(pytest.param(each, MANY, limit, marks=pytest.mark.slow) for each in ("pp", "pkp") for limit in (1 << 20, 60)),
+    ],
+)
+def test_reads_lose_and_repeat_nothing(program: str, lengths: Any, limit: int) -> None:
+    """Records arrive, positions are looked up, and sessions change at any line of the caller."""
+    with stepped_consumer(group_id="g", partition_max_bytes=limit) as (cluster, network, consumer):
+        consumer.assign([T0])
+        reader = Reader(cluster, consumer)
+        cluster.produce("t", 0, [b"first"])
+        reader.drain()
+
+        def call(plan: Plan) -> SteppedNetwork:
+            cluster.batches[T0].clear()
+            for _ in range(3):
+                cluster.produce("t", 0, [b"a", b"b"])
+            network.settle(0.003 * (plan.caller % 5))
+            with network.follow(plan):
+                reader.run(program)
+            reader.drain()
+            reader.check()
+            return network
+
+        for plan in plans(call, lengths):
+            call(plan)
+
+
+@pytest.mark.parametrize("lengths", [(2, 20, 60), pytest.param(MANY, marks=pytest.mark.slow)])
+def test_no_record_is_returned_after_its_partition_is_lost(lengths: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator has removed the member, which learns it from a heartbeat at any line of two polls."""
+    owned = True
+
+    drop = ConsumerState.drop
+
+    def note_drop(state: ConsumerState, partitions: frozenset[TopicPartition] | None = None) -> None:
+        nonlocal owned
+        drop(state, partitions)
+        owned = False
+
+    def note_assignment(partitions: list[TopicPartition]) -> None:
+        nonlocal owned
+        owned = owned or bool(partitions)
+
+    monkeypatch.setattr(ConsumerState, "drop", note_drop)
+    with stepped_consumer(group_id="g", session_timeout=0.6) as (cluster, network, consumer):
+        consumer.subscribe(["t"], on_assigned=note_assignment)
+        cluster.produce("t", 0, [b"first"])
+        while not consumer.poll(1.0):
+            pass
+
+        def call(plan: Plan) -> SteppedNetwork:
+            consumer.commit()
+            cluster.batches[T0].clear()
+            cluster.produce("t", 0, [b"a", b"b"])
+            cluster.produce("t", 0, [b"c", b"d"])
+            network.settle(0.003 * (plan.caller % 5))
+            cluster.group("g").remove(consumer.member_id)
+            found: list[int] = []
+            with network.follow(plan):
+                for _ in range(2):
+                    before = owned
+                    records = consumer.poll(0.05, max_records=1)
+                    assert before or owned or not records
+                    found += [record.offset for record in records]
+            while cluster.ends[T0] - 1 not in found:
+                found += [record.offset for record in consumer.poll(1.0)]
+            assert set(found) == set(range(cluster.ends[T0] - 4, cluster.ends[T0])), plan
+            return network
+
+        for plan in plans(call, lengths):
+            call(plan)
