@@ -17,6 +17,7 @@ import click
 from attrs import evolve, field, frozen
 
 from kafka_msgs.cli.arrow_import import import_arrow_without_pandas
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
@@ -187,7 +188,7 @@ class LogJob:
         from kafka_msgs.report.facts import facts_of_now
 
         for note in notes:
-            click.echo(note, err=True)
+            echo(note, err=True)
         if self.table_format != PARQUET:
             self._publish(run, settings)
         report = self.kind.report(found, inputs)

@@ -13,6 +13,7 @@ import pytest
 
 from kafka_msgs import __version__
 from kafka_msgs.admin.offset_resets import OffsetTarget
+from kafka_msgs.cli.broker_options import ClusterOptions
 from kafka_msgs.cli.group_commands import read_actions
 from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions
 from kafka_msgs.cli.group_commands.reset_targets import offsets_in, target_of
@@ -34,7 +35,7 @@ def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
     """Return a function that returns the parsed options of ``streams-groups`` without running it."""
     seen: list[GroupCommandOptions] = []
 
-    def note(kind: GroupCommandSpec, asked: GroupCommandOptions, form: str) -> None:
+    def note(kind: GroupCommandSpec, asked: GroupCommandOptions, cluster: ClusterOptions, form: str) -> None:
         seen.append(asked)
 
     monkeypatch.setattr(read_actions, "run_action", note)
@@ -74,9 +75,12 @@ def test_i3_version_and_help(run: Run, command: str) -> None:
     assert run(command, "--version").exit_code == run(command, "--help").exit_code == 0
 
 
-def test_i5_the_timeout_is_5000_ms_by_default(parse: Parse, refuse: Refuse) -> None:
-    assert parse("--list").timeout == 5000
-    assert parse("--list", "--timeout", "250").timeout == 250
+def test_i5_the_timeout_is_5000_ms_by_default(run: Run, refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(read_actions, "run_action", lambda kind, asked, cluster, form: seen.append(cluster.timeout))
+    for options in ((), ("--timeout", "250"), ("--timeout", "2m")):
+        assert run("streams-groups", *BROKER, "--list", *options).exit_code == 0
+    assert seen == [5.0, 0.25, 120.0]
     assert "--timeout" in refuse("--list", *BROKER, "--timeout", "0")
 
 

@@ -6,7 +6,6 @@ The broker is imported when it starts, so that the command list does not wait fo
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import ssl
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve
 
-from kafka_msgs.cli.render.exchanges import printable
+from kafka_msgs.cli.render.output import echo, json_text, one_line
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 
@@ -217,10 +216,10 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
             broker.run(lambda cluster: cluster.response_observers.append(_show))
         for name, partitions in topics:
             broker.run(partial(_create, name, partitions))
-        click.echo(_ready(broker) if as_json else broker.bootstrap_servers)
+        echo(_ready(broker) if as_json else broker.bootstrap_servers)
         await stop.wait()
         for problem in broker.problems:
-            click.echo(f"problem of the broker: {problem!r}", err=True)
+            echo(f"problem of the broker: {problem!r}", err=True)
 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
@@ -236,7 +235,7 @@ def _ready(broker: AsyncEmbeddedBroker) -> str:
     addresses = {each.name: broker.bootstrap_of(each.name) for each in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
     facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
-    return json.dumps({"ready": True, **facts})
+    return json_text({"ready": True, **facts})
 
 
 def _show(call: ServerCall[Any], response: Response | None) -> None:
@@ -244,5 +243,5 @@ def _show(call: ServerCall[Any], response: Response | None) -> None:
     took = call.cluster.now - call.received_at
     error = ErrorCode(getattr(response, "error_code", 0))
     outcome = "no response" if response is None else error.name if error else "ok"
-    client = printable(call.client_id or "-")
-    click.echo(f"broker {call.session.broker_id}  {client}  {name} v{call.version}  {took} ms  {outcome}", err=True)
+    client = one_line(call.client_id or "-")
+    echo(f"broker {call.session.broker_id}  {client}  {name} v{call.version}  {took} ms  {outcome}", err=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafka_msgs.cli.argument_data import read_text
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.message_names import complete_names, find_messages
 from kafka_msgs.cli.render.console import print_json
 from kafka_msgs.errors import JsonFormError
@@ -47,9 +46,7 @@ def _request(ctx: click.Context, param: click.Parameter, value: str) -> type[Any
 def call_command(
     request: type[AnyRequest],
     text: str,
-    bootstrap_server: str,
-    command_config: Path | None,
-    timeout: int,
+    cluster: ClusterOptions,
     version: int | None,
     node: int | None,
     explain: bool,
@@ -66,7 +63,7 @@ def call_command(
     from kafka_msgs.client.core import ClientCore
 
     network = RecordingNetwork()
-    core = ClientCore(client_config(bootstrap_server, command_config, timeout), network)
+    core = ClientCore(cluster.config, network)
     try:
         found = network.run(_call(core, request, output_format, version, node))
         if not explain:

@@ -7,6 +7,8 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from kafka_msgs.cli.render.output import echo
+
 __all__ = ["completion_command"]
 
 _PROGRAM: Final = "kafka-msgs"
@@ -25,4 +27,4 @@ def completion_command(ctx: click.Context, shell: str) -> None:
     """
     made = get_completion_class(shell)
     assert made is not None, "click knows these shells"
-    click.echo(made(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())
+    echo(made(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())

@@ -8,6 +8,7 @@ import click
 
 from kafka_msgs.cli.argument_data import read_text
 from kafka_msgs.cli.message_names import message_argument
+from kafka_msgs.cli.render.output import echo, write_bytes
 from kafka_msgs.message import Message
 
 __all__ = ["encode_command"]
@@ -29,6 +30,6 @@ def encode_command(message: type[Message], version: int, text: str, binary: bool
         raise click.ClickException(f"not JSON: {error}") from None
     data = message.from_json(obj, version).encode(version)
     if binary:
-        click.echo(data, nl=False)
+        write_bytes(data)
     else:
-        click.echo(data.hex())
+        echo(data.hex())

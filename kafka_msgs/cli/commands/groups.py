@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -60,9 +60,7 @@ _TYPES: Final = ("classic", "consumer", "share", "streams")
 @listing_option
 def groups_command(
     requested: tuple[str, ...],
-    bootstrap_server: str | None,
-    command_config: Path | None,
-    timeout: int,
+    cluster: ClusterOptions,
     log_dirs: tuple[Path, ...],
     listing: bool,
     members: bool,
@@ -77,14 +75,14 @@ def groups_command(
     They are those of a cluster, or with --log-dirs those in files; with names of groups only these. Only files have the
     time of the last commit. The exit status is 1 if some record could not be read; standard error lists these.
     """
-    if bool(log_dirs) == (bootstrap_server is not None):
+    if bool(log_dirs) == (cluster.bootstrap_server is not None):
         raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
     if listing and members:
         raise click.UsageError("give --list or --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
-    if bootstrap_server is None:
+    if cluster.bootstrap_server is None:
         found = read_groups_from(log_dirs)
         groups = [
             each
@@ -101,11 +99,10 @@ def groups_command(
         report_groups(found, groups, log_dirs, report_dir)
         report_problems(found.problems)
         return
-    from kafka_msgs.admin.admin import Admin
     from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
     from kafka_msgs.cli.group_commands.summary_rows import member_summaries, summaries
 
-    with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
+    with cluster.admin() as admin:
         source = BrokerGroups(admin)
         listed = [each for each in source.list_groups() if choice(each.type, each.protocol_type)]
         for name in requested:

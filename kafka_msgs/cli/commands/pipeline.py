@@ -18,6 +18,7 @@ from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option
 from kafka_msgs.cli.render.console import console, table
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
@@ -307,7 +308,7 @@ def _run(
 def _show(report: Report, files: Iterable[str]) -> None:
     show_tables(report, console())
     for path in files:
-        click.echo(path)
+        echo(path)
 
 
 def show_tables(report: Report, screen: Console) -> None:

@@ -10,6 +10,7 @@ from rich.syntax import Syntax
 from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.cli.output_options import json_option
 from kafka_msgs.cli.render.console import console, print_json
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
@@ -35,14 +36,14 @@ def plan_command(message: type[Message], version: int, as_json: bool, show_sourc
         )
         return
     if not show_source:
-        click.echo(str(plan))
+        echo(str(plan))
         return
     text = source(plan, DEFAULT_OPTIONS)
     out = console()
     if out.is_terminal:
         out.print(Syntax(text, "python", background_color="default", word_wrap=True))
     else:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
 
 
 def _fields(plan: StructPlan) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import click
 
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
@@ -60,7 +61,7 @@ def profile_command(
 
         save_report(profile_report(found, partitions, requested), report_dir, log_dirs)
     for name, problem in found.problems:
-        click.echo(f"{name}: {problem.reason}", err=True)
+        echo(f"{name}: {problem.reason}", err=True)
     if found.problems:
         click.get_current_context().exit(1)
 

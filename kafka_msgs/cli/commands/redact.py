@@ -11,6 +11,7 @@ import click
 from kafka_msgs.capture.faults import CaptureFault
 from kafka_msgs.capture.recording import is_recording, read_recording, recording_pieces, recording_start
 from kafka_msgs.cli.recording_options import new_file, redact_option
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.redaction import RedactKind, Redactor
 
 __all__ = ["redact_command"]
@@ -39,7 +40,7 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
                 written.writelines(recording_pieces(redaction.redact(item)))
                 exchanges += not isinstance(item, CaptureFault)
                 faults += isinstance(item, CaptureFault)
-    click.echo(f"{exchanges} exchanges, {faults} faults", err=True)
+    echo(f"{exchanges} exchanges, {faults} faults", err=True)
 
 
 def _facts(file: BinaryIO, hidden: frozenset[RedactKind]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.samples import write_sample
 
 __all__ = ["sample_command"]
@@ -19,4 +20,4 @@ def sample_command(directory: Path) -> None:
     It has groups of every kind, empty ones among them, and what they read. DIRECTORY must be new or empty.
     """
     for path in write_sample(directory):
-        click.echo(path)
+        echo(path)

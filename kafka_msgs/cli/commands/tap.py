@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 from collections.abc import Callable, Iterable
@@ -17,8 +16,10 @@ from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
 from kafka_msgs.cli.broker_options import command_config_option
+from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.recording_options import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
+from kafka_msgs.cli.render.output import echo, json_text
 from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
 
@@ -96,7 +97,9 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
     show_default=True,
     help="Show a line of text or a JSON object for each exchange, or nothing.",
 )
-@click.option("--duration", type=click.FloatRange(min=0, min_open=True), help="Stop after so many seconds.")
+@click.option(
+    "--duration", metavar="TIME", type=duration("s", min_seconds=0.001), help="Stop after this time, such as 10m."
+)
 def tap_command(
     brokers: tuple[Endpoint, ...],
     listen: Endpoint,
@@ -131,7 +134,7 @@ def tap_command(
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
         asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
     if receiver.asked:
-        click.echo(receiver.counts, err=True)
+        echo(receiver.counts, err=True)
     if receiver.error is not None:
         raise click.ClickException(f"{record}: {receiver.error.strerror}")
 
@@ -162,7 +165,7 @@ async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: flo
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with Tap(brokers, seen=receiver if receiver.asked else None, **options) as tap:
-        click.echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
+        echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
         try:
             async with asyncio.timeout(duration):
                 await stop.wait()
@@ -228,10 +231,10 @@ class _Receiver:
 
     def _show(self, item: Item) -> None:
         if self._form == "text":
-            click.echo(item_text(item))
+            echo(item_text(item))
             if self._bodies and not isinstance(item, CaptureFault):
                 for name, message in message_facts(item).items():
-                    click.echo(f"    {name} {json.dumps(message)}")
+                    echo(f"    {name} {json_text(message)}")
         elif self._form == "jsonl":
             row = item_row(item, bodies=self._bodies)
-            click.echo(json.dumps({"kind": row.kind, **row.facts}))
+            echo(json_text({"kind": row.kind, **row.facts}))

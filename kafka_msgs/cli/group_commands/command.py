@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.broker_options import broker_options
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.group_commands.datetimes import read_datetime, read_duration
 from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions, check
 from kafka_msgs.cli.group_commands.specs import GroupCommandSpec
@@ -85,12 +85,12 @@ _OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
 def groups_command(kind: GroupCommandSpec, text: str) -> click.Command:
     """Return the command for a kind of groups."""
 
-    def run(output_format: str, **given: Any) -> None:
-        asked = GroupCommandOptions(**given)
+    def run(cluster: ClusterOptions, output_format: str, **given: Any) -> None:
+        asked = GroupCommandOptions(bootstrap_server=cluster.bootstrap_server, **given)
         check(asked, kind.flags)
         from kafka_msgs.cli.group_commands.read_actions import run_action
 
-        run_action(kind, asked, output_format)
+        run_action(kind, asked, cluster, output_format)
 
     run.__doc__ = text
     decorated: Callable[..., Any] = listing_option(run)

@@ -77,8 +77,6 @@ class GroupCommandOptions:
     dry_run: bool = False
     internal_topics: tuple[TopicSelection, ...] = ()
     bootstrap_server: str | None = None
-    command_config: Path | None = None
-    timeout: int = 0
     log_dirs: tuple[Path, ...] = ()
 
     @property
