@@ -22,8 +22,9 @@ __all__ = ["command"]
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "errors"),
     "Cluster": (
-        "consume", "produce", "groups", "consumer-groups", "streams-groups", "share-groups", "lag", "api-versions",
-        "call",
+        "consume", "produce", "topics", "configs", "cluster", "get-offsets", "delete-records", "groups",
+        "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
+        "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
     "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
     "Traffic": ("tap", "capture", "redact"),
@@ -31,6 +32,14 @@ _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Shell": ("completion",),
 }  # fmt: skip
 """The headings of the command list, and the commands under each."""
+
+_LOCATIONS: Final[Mapping[str, str]] = dict.fromkeys(
+    ("acls", "cluster", "configs", "delete-records", "elect-leaders", "features", "get-offsets", "quotas", "reassign",
+     "topics", "transactions", "users"),
+    "kafka_msgs.cli.admin_commands",
+)  # fmt: skip
+"""The packages of commands that are not in ``commands``."""
+
 
 class _Commands(FullHelpGroup):
     sections = _SECTIONS
@@ -42,7 +51,8 @@ class _Commands(FullHelpGroup):
         if cmd_name not in self.list_commands(ctx):
             return None
         module = cmd_name.replace("-", "_")
-        found: click.Command = getattr(import_module(f"kafka_msgs.cli.commands.{module}"), f"{module}_command")
+        package = _LOCATIONS.get(cmd_name, "kafka_msgs.cli.commands")
+        found: click.Command = getattr(import_module(f"{package}.{module}"), f"{module}_command")
         return found
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -15,7 +15,7 @@ from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.log_groups import read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.output import echo
+from kafka_msgs.cli.render.output import echo, id_text
 from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
 from kafka_msgs.cli.report_options import report_option
 
@@ -174,7 +174,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
         "committed": short_time(committed.commit_timestamp),
         "expireTimestamp": committed.expire_timestamp,
         "expireTime": iso_of_ms(committed.expire_timestamp),
-        "topicId": None if committed.topic_id is None else str(committed.topic_id),
+        "topicId": None if committed.topic_id is None else id_text(committed.topic_id),
     }
 
 

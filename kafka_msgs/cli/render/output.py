@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
+from uuid import UUID
 
 import click
 
@@ -19,6 +21,7 @@ __all__ = [
     "CommandError",
     "csv_cell",
     "echo",
+    "id_text",
     "is_terminal",
     "json_text",
     "number_text",
@@ -120,3 +123,8 @@ def text_of_csv_cell(cell: str) -> str:
     """Return the text of which ``csv_cell`` made a cell."""
     text = cell.removeprefix("'")
     return text if csv_cell(text) == cell else cell
+
+
+def id_text(value: UUID) -> str:
+    """Return an id as Kafka's tools print it: base64 for URLs, without padding."""
+    return urlsafe_b64encode(value.bytes).decode("ascii").rstrip("=")
