@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_msgs.client.client import Client
     from kafka_msgs.client.config import ClientConfig
 
-__all__ = ["ClusterOptions", "broker_options", "command_config_option", "name_and_value"]
+__all__ = ["ClusterOptions", "broker_options", "command_config_option", "name_and_value", "with_port"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -121,7 +121,7 @@ def _combined(
     if timeout is None:
         timeout = _TIMEOUT(stored.settings.get("timeout", _DEFAULT_TIMEOUT))
     return ClusterOptions(
-        None if servers is None else ",".join(map(_with_port, servers.split(","))),
+        None if servers is None else ",".join(map(with_port, servers.split(","))),
         timeout,
         _all_properties(stored, command_config, properties),
         stored.settings.get("registry"),
@@ -139,7 +139,7 @@ def _all_properties(
     return {**resolve_names(stored.properties), **from_file, **resolve_names(properties)}
 
 
-def _with_port(server: str) -> str:
+def with_port(server: str) -> str:
     """Return an address with Kafka's port if it has none. A bare IPv6 address needs brackets, as in ``[::1]``."""
     host = server.strip()
     has_port = "]:" in host if host.startswith("[") else ":" in host

@@ -43,7 +43,7 @@ _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 engine_option = click.option(
     "--engine",
     type=click.Choice((LOCAL, SPARK)),
-    help="What runs the job: this process alone, or Spark; default: Spark where something of it is asked for.",
+    help="Execution engine; default: spark with Spark options, in a Spark session or for URIs, otherwise local.",
 )
 
 

@@ -28,7 +28,7 @@ def report_option(command: F) -> F:
         "report_dir",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Write a report to this directory, too: a page, the same as JSON, and metrics for Prometheus.",
+        help="Also write a report to this directory: HTML, JSON and Prometheus metrics.",
     )
     return option(command)
 

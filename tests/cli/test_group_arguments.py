@@ -61,7 +61,7 @@ def refuse(run: Run) -> Refuse:
 
 
 def test_i2_a_broker_is_required(refuse: Refuse) -> None:
-    assert refuse("--list") == "Error: give --bootstrap-server or --log-dirs"
+    assert refuse("--list") == "Error: expected --bootstrap-server or --log-dirs"
 
 
 def test_i2_not_two_sources(refuse: Refuse, tmp_path: Path) -> None:

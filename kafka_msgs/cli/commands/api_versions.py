@@ -21,10 +21,13 @@ _COLUMNS: Final = ("apiKey", "api", "broker", "library", "both")
 
 @click.command("api-versions")
 @broker_options()
-@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default any.")
+@click.option("--node", metavar="ID", type=int, help="Id of the broker; by default any broker.")
 @listing_option
 def api_versions_command(cluster: ClusterOptions, node: int | None, output_format: str) -> None:
-    """List the versions of each api that a broker has, those of this library, and those that both have."""
+    """Compare the API versions that a broker and this library support.
+
+    Example: kafka-msgs api-versions -b localhost
+    """
     from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version=__version__)

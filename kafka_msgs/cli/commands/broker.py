@@ -36,7 +36,7 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     pairs = [value.partition("=") for value in values]
     for name, sign, _ in pairs:
         if not (name.strip() and sign):
-            raise click.BadParameter(f"{name!r} does not read NAME=VALUE")
+            raise click.BadParameter(f"{name!r} is not NAME=VALUE")
     return {name.strip(): text for name, _, text in pairs}
 
 
@@ -62,14 +62,14 @@ def _listener_parts(text: str) -> tuple[str, str, str, int]:
     name, _, protocol = head.partition(":")
     host, _, port = address.rpartition(":")
     if not (name and sign and host and port.isdecimal()):
-        raise click.BadParameter(f"{text!r} does not read NAME[:PROTOCOL]=HOST:PORT")
+        raise click.BadParameter(f"{text!r} is not NAME[:PROTOCOL]=HOST:PORT")
     return name, protocol or name, host.strip("[]"), int(port)
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, sign, partitions = text.partition(":")
     if not name or (sign and not partitions.isdecimal()):
-        raise click.BadParameter(f"{text!r} does not read NAME[:PARTITIONS]")
+        raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS]")
     return name, int(partitions or 1)
 
 
@@ -93,71 +93,79 @@ def _properties(path: Path | None) -> dict[str, str]:
 
 
 @click.command("broker")
-@click.option("--brokers", type=click.IntRange(1, 100), default=1, show_default=True, help="How many brokers.")
+@click.option("--brokers", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of brokers.")
 @click.option(
     "--port",
     type=click.IntRange(0, _LAST_PORT),
     default=9092,
     show_default=True,
-    help="The port of the first broker on 127.0.0.1; the others get the ports after it. 0 lets the system choose.",
+    help="Port of the first broker on 127.0.0.1; other brokers use the following ports. 0 selects free ports.",
 )
 @click.option(
     "--dir",
     "directory",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep all data here, in Kafka's own files. Without it, everything is in memory.",
+    help="Directory of the data, in Kafka's file formats. By default, data are in memory.",
 )
 @click.option(
     "--durable",
     is_flag=True,
-    help="Acknowledge records when they are on the disk, so that power may fail; needs --dir.",
+    help="Acknowledge records after writing them to disk, so that they survive a power failure; needs --dir.",
 )
-@click.option("--as-release", metavar="RELEASE", help="Offer the versions of this Kafka release only, such as 3.7.")
+@click.option(
+    "--as-release", metavar="RELEASE", help="Support only the API versions of this Kafka release, such as 3.7."
+)
 @click.option(
     "--config",
     "configs",
     metavar="NAME=VALUE",
     multiple=True,
     callback=_settings,
-    help="A setting of Kafka's brokers, such as auto.create.topics.enable=false. May be given several times.",
+    help="A broker configuration, such as auto.create.topics.enable=false; may be repeated.",
 )
 @click.option(
     "--profile",
     type=click.Choice(_PROFILES),
     default="shipped",
     show_default=True,
-    help="Groups as the release has them, or as the documents of Kafka describe them.",
+    help="Group protocol of the Kafka release, or of the KIPs.",
 )
 @click.option(
     "--listener",
     "listeners",
     metavar="NAME[:PROTOCOL]=HOST:PORT",
     multiple=True,
-    help="A listener instead of --port. May be given several times. The protocol is the name, unless it is there.",
+    help="A listener, instead of --port; may be repeated. The protocol defaults to the name.",
 )
 @click.option(
     "--advertised",
     metavar="NAME=HOST:PORT",
     multiple=True,
-    help="Where clients of a listener are sent, such as the host of a container. May be given several times.",
+    help="Advertised address of a listener, such as a container host; may be repeated.",
 )
-@click.option("--topic", "topics", metavar="NAME[:PARTITIONS]", multiple=True, help="Create this topic at the start.")
+@click.option("--topic", "topics", metavar="NAME[:PARTITIONS]", multiple=True, help="Create a topic; may be repeated.")
 @click.option(
     "--sasl-user",
     "users",
     metavar="NAME=PASSWORD",
     multiple=True,
     callback=_settings,
-    help="A user of listeners with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. May be given several times.",
+    help="A user of SASL listeners (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512); may be repeated.",
 )
-@click.option("--tls-cert", type=_FILE, help="The certificate of listeners with TLS, as PEM.")
-@click.option("--tls-key", type=_FILE, help="Its key, if it is not in the same file.")
-@click.option("--tls-ca", type=_FILE, help="Require certificates of this authority from clients.")
-@click.option("--authorizer", is_flag=True, help="Decide by ACLs what clients may do.")
-@click.option("--super-user", "super_users", metavar="PRINCIPAL", multiple=True, help="Such as User:admin.")
-@click.option("--config-file", type=_FILE, help="A file of Kafka's properties with settings of the brokers.")
-@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON when the brokers are ready.")
-@click.option("--verbose", is_flag=True, help="Show each request with its outcome.")
+@click.option("--tls-cert", type=_FILE, help="Certificate of TLS listeners (PEM).")
+@click.option("--tls-key", type=_FILE, help="Key of the certificate, if it is in a separate file.")
+@click.option("--tls-ca", type=_FILE, help="Require client certificates of this authority.")
+@click.option("--authorizer", is_flag=True, help="Enforce ACLs.")
+@click.option(
+    "--super-user",
+    "super_users",
+    metavar="PRINCIPAL",
+    multiple=True,
+    help="A principal that ACLs do not restrict, such as User:admin; may be repeated.",
+)
+@click.option("--config-file", type=_FILE, help="A properties file with broker configurations.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
+@click.option("--verbose", is_flag=True, help="Print each request and its result on standard error.")
 def broker_command(
     brokers: int,
     port: int,
@@ -179,9 +187,11 @@ def broker_command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Run an embedded broker until Ctrl-C. Its address is the one line on standard output.
+    """Run an embedded broker until Ctrl-C, and print its address on standard output.
 
-    Any Kafka client can use it for tests. It is not for data that you want to keep.
+    Any Kafka client can use it for tests. Do not store data in it that you want to keep.
+
+    Example: kafka-msgs broker --topic orders:3
     """
     from kafka_msgs.broker import BrokerConfig
     from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED

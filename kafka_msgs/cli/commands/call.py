@@ -40,9 +40,11 @@ def _request(ctx: click.Context, param: click.Parameter, value: str) -> type[Any
 @click.argument("request", metavar="API", callback=_request, shell_complete=complete_names)
 @click.argument("text", metavar="[JSON]", default="{}")
 @broker_options()
-@click.option("--version", type=int, help="The version; by default the highest that both have and that fits the JSON.")
-@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default the one that can answer.")
-@click.option("--explain", is_flag=True, help="Print what each byte of the request and of its response means.")
+@click.option(
+    "--version", type=int, help="API version; by default the highest common version with all fields of the JSON."
+)
+@click.option("--node", metavar="ID", type=int, help="Id of the broker; by default the one that serves the API.")
+@click.option("--explain", is_flag=True, help="Print the meaning of each byte of the request and the response.")
 def call_command(
     request: type[AnyRequest],
     text: str,
@@ -53,10 +55,12 @@ def call_command(
 ) -> None:
     """Send a request of API, such as OffsetFetch or 9, and print the response as JSON.
 
-    JSON is the request in the form of Kafka's own tools; - is standard input, @FILE a file. What is left out has its
-    default. The request goes to the broker that can answer it: the coordinator, the controller, a leader, or any. A
-    request about partitions of several brokers is split, and the answers are merged. Error codes are part of the
-    response, and do not change the exit status.
+    JSON is the request in the format of Kafka's own tools, - for standard input, or @FILE for a file. Omitted
+    fields have their defaults. The request goes to the coordinator, the controller, the leaders or any broker,
+    depending on the API; requests about partitions of several brokers are split, and the responses merged. Error
+    codes are part of the response and do not change the exit status.
+
+    Example: kafka-msgs call OffsetFetch '{"groups": [{"groupId": "billing", "topics": null}]}' -b localhost
     """
     output_format = _form(text)
     from kafka_msgs.cli.frame_recorder import RecordingNetwork

@@ -22,8 +22,10 @@ _VARIABLE: Final = "_KAFKA_MSGS_COMPLETE"
 def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, add this line to ~/.bashrc: eval "$(kafka-msgs completion bash)". For zsh it is the same in ~/.zshrc. For
-    fish, write the script to ~/.config/fish/completions/kafka-msgs.fish.
+    For bash or zsh, add the example to ~/.bashrc or ~/.zshrc. For fish, write the script to
+    ~/.config/fish/completions/kafka-msgs.fish.
+
+    Example: eval "$(kafka-msgs completion bash)"
     """
     made = get_completion_class(shell)
     assert made is not None, "click knows these shells"

@@ -20,9 +20,11 @@ __all__ = ["encode_command"]
 @click.argument("text", metavar="JSON", default="-")
 @click.option("--binary", is_flag=True, help="Write the raw bytes instead of hexadecimal text.")
 def encode_command(message: type[Message], version: int, text: str, binary: bool) -> None:
-    """Encode JSON, in the form of Kafka's own tools, as MESSAGE at VERSION.
+    """Encode JSON, in the format of Kafka's own tools, as MESSAGE at VERSION.
 
     JSON is the text itself, - for standard input, or @FILE for a file.
+
+    Example: kafka-msgs encode HeartbeatRequest 0 '{"groupId": "tea", "generationId": 7, "memberId": "m-1"}'
     """
     try:
         obj = json.loads(read_text(text))

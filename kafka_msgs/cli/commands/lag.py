@@ -46,12 +46,12 @@ Rows = Sequence[Mapping[str, Any]]
 @click.option(
     "--end-offsets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of what kafka-get-offsets printed. By default the ends of the partitions in the log directories.",
+    help="Output of kafka-get-offsets; default: the ends of the partitions in the log directories.",
 )
-@click.option("--records-only", is_flag=True, help="Do not read records to find how long they wait.")
+@click.option("--records-only", is_flag=True, help="Do not read records to determine their age.")
 @click.option("--watch", metavar="TIME", type=duration("s", min_seconds=0.1), help="Repeat every TIME, such as 5s.")
 @click.option("--rounds", metavar="N", type=click.IntRange(min=1), help="With --watch, stop after N rounds.")
-@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="End with status 3 if a lag is above N.")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit with status 3 if a lag exceeds N.")
 @click.option(
     "--max-seconds",
     metavar="TIME",
@@ -59,7 +59,7 @@ Rows = Sequence[Mapping[str, Any]]
     help="Exit with status 3 if the oldest unread record has waited longer, such as 5m.",
 )
 @report_option
-@click.option("--prometheus", is_flag=True, help="Print metrics in the text format of Prometheus.")
+@click.option("--prometheus", is_flag=True, help="Print Prometheus metrics.")
 @listing_option
 @click.pass_context
 def lag_command(
@@ -78,17 +78,19 @@ def lag_command(
     report_dir: Path | None,
     output_format: str,
 ) -> None:
-    """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
+    """List the committed offsets of all groups with their lag, largest lag first, including empty groups.
 
-    With names of groups only these. A lag is empty where the end of the partition is not known. With a broker there is
-    also the time: how many seconds the first unread record of a partition has been waiting. Log directories answer
-    without a broker; the exit status is then 1 if some record could not be read, and standard error lists these.
+    GROUP selects groups. The lag is empty if the end of the partition is unknown. With a broker, lagSeconds is the
+    age of the first unread record of a partition. With --log-dirs, no broker is needed; the exit status is 1 if a
+    record could not be read, and standard error lists these records.
 
-    With --watch, a terminal shows the newest round, and other output gets one round after the other. With --max-lag and
-    --max-seconds the exit status is 3 if the last round is above a limit.
+    With --watch, a terminal shows the newest round; other output receives one round after the other. With --max-lag
+    and --max-seconds, the exit status is 3 if the last round exceeds a limit.
+
+    Example: kafka-msgs lag billing --watch 5s -b localhost
     """
     if bool(log_dirs) == (cluster.bootstrap_server is not None):
-        raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+        raise click.UsageError("expected --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if log_dirs and watch is not None:
         raise click.UsageError("--watch needs --bootstrap-server")
     if report_dir is not None and not log_dirs:

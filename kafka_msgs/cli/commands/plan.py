@@ -26,10 +26,13 @@ __all__ = ["plan_command"]
 @json_option("Print a JSON object; its fields are in the order of the wire.")
 @click.option("--source", "show_source", is_flag=True, help="Print the generated Python instead.")
 def plan_command(message: type[Message], version: int, as_json: bool, show_source: bool) -> None:
-    """Print the plan of MESSAGE at VERSION: every value on the wire, in order."""
+    """Print the plan of MESSAGE at VERSION: every value on the wire, in order.
+
+    Example: kafka-msgs plan HeartbeatRequest 4
+    """
     plan = compile_plan(message, version)
     if as_json and show_source:
-        raise click.UsageError("give either --json or --source")
+        raise click.UsageError("--json excludes --source")
     if as_json:
         print_json(
             {"name": plan.name, "version": version, "flexible": plan.root.flexible, "fields": _fields(plan.root)}

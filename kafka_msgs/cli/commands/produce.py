@@ -118,11 +118,14 @@ def produce_command(
     )
     producer = Producer(cluster.config, **options)
     transfer = _Transfer(producer, name)
+    complete = False
     try:
         with producer, counting("records written", when=not source.isatty()) as progress:
             transfer.run(records, progress)
+            complete = True
     finally:
-        echo(f"{transfer.written} record{'' if transfer.written == 1 else 's'} written to {name}", err=True)
+        if complete or transfer.written:
+            echo(f"{transfer.written} record{'' if transfer.written == 1 else 's'} written to {name}", err=True)
     if transfer.error is not None:
         raise CommandError(f"{transfer.failed} not written; the first failed with: {transfer.error}")
 

@@ -35,17 +35,19 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
     type=click.Choice(_PLACE),
     default="topic",
     show_default=True,
-    help="One row per topic, per partition, or per partition and hour.",
+    help="Grouping of the rows: topic, partition, or partition and hour.",
 )
 @report_option
 @listing_option
 def profile_command(
     topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, report_dir: Path | None, output_format: str
 ) -> None:
-    """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
+    """Summarize the contents of topics: records, bytes, codecs, sizes, producers, transactions, timestamp order.
 
-    With names of topics only these. JSON has more columns than the table. The exit status is 1 if some batch could not
-    be read; standard error lists these.
+    TOPIC selects topics; the default is all of them. JSON has more columns than the table. The exit status is 1 if
+    a batch could not be read; standard error lists these batches.
+
+    Example: kafka-msgs profile --log-dirs /var/lib/kafka orders
     """
     partitions = partitions_in(log_dirs)
     for topic in topics:

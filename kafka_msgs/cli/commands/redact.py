@@ -22,10 +22,12 @@ __all__ = ["redact_command"]
 @click.argument("new", type=click.Path(dir_okay=False, path_type=Path))
 @redact_option
 def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> None:
-    """Write a recording anew without what is to be hidden; lengths and numbers stay.
+    """Copy RECORDING to NEW with sensitive text replaced by text of the same length.
 
-    RECORDING is a file of kafka-msgs tap, and NEW a file that does not exist yet. Passwords and tokens are hidden in
-    any case. Decoded messages are left out: kafka-msgs capture decodes the bytes of NEW.
+    RECORDING is a recording of kafka-msgs tap, and NEW a file that does not exist yet. Passwords and tokens are
+    always replaced. Decoded messages are omitted; kafka-msgs capture decodes the bytes of NEW.
+
+    Example: kafka-msgs redact traffic.jsonl shared.jsonl --redact payloads --redact hosts
     """
     hidden = kinds | {RedactKind.SASL}
     redaction = Redactor(hidden)
