@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.recorders.broker import Jars
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
@@ -50,7 +51,7 @@ def test_configs_as_kafka_configs_prints_them(
     run: Run, servers: Servers, kafka_cluster: ClusterAddresses, topic: str
 ) -> None:
     assert rows(run, "configs", "--alter", "-t", topic, "--add-config", "retention.ms=1234567", *servers)
-    printed = kafka_cluster.run_class("kafka.admin.ConfigCommand", "--describe", "--topic", topic)
+    printed = kafka_cluster.run_class("kafka.admin.ConfigCommand", "--describe", "--topic", topic, jars=Jars.NODE)
     found = rows(run, "configs", "-t", topic, *servers)
     own = {f"{row['name']}={row['value']}" for row in found if row["source"] == "DYNAMIC_TOPIC_CONFIG"}
     assert own

@@ -121,13 +121,13 @@ def test_i10_views_go_with_describe_only(refuse: Refuse, option: str) -> None:
 
 def test_i10_one_view_at_a_time(refuse: Refuse) -> None:
     both = refuse(*BROKER, "--describe", "--group", "g", "--members", "--state")
-    assert both == "Error: give one of --members, --state"
+    assert both == "Error: expected one of --members, --state"
     assert "with --list only" in refuse(*BROKER, "--describe", "--group", "g", "--state", "Empty")
 
 
 def test_one_action_at_a_time(refuse: Refuse) -> None:
-    assert refuse(*BROKER) == ("Error: give one of --list, --describe, --reset-offsets, --delete-offsets, --delete")
-    assert refuse(*BROKER, "--list", "--delete", "--group", "g") == "Error: give only one of --list, --delete"
+    assert refuse(*BROKER) == ("Error: expected one of --list, --describe, --reset-offsets, --delete-offsets, --delete")
+    assert refuse(*BROKER, "--list", "--delete", "--group", "g") == "Error: expected only one of --list, --delete"
 
 
 SPECS = [
@@ -144,15 +144,15 @@ SPECS = [
 
 def test_i12_y22_a_reset_needs_one_specification(refuse: Refuse) -> None:
     missing = refuse(*BROKER, *RESET, ALL)
-    assert missing == f"Error: give one of {', '.join(spec[0] for spec in SPECS)}"
+    assert missing == f"Error: expected one of {', '.join(spec[0] for spec in SPECS)}"
 
 
 @pytest.mark.parametrize("second", [spec for spec in SPECS if spec[0] != "--to-earliest"], ids=lambda spec: spec[0])
 def test_i12_a_reset_takes_no_two_specifications(refuse: Refuse, second: tuple[str, ...]) -> None:
     scope = () if second[0] == "--from-file" else (ALL,)
     text = refuse(*BROKER, *RESET, *scope, "--to-earliest", *second)
-    assert text.startswith("Error: give only one of ")
-    assert {"--to-earliest", second[0]} == set(text.removeprefix("Error: give only one of ").split(", "))
+    assert text.startswith("Error: expected only one of ")
+    assert {"--to-earliest", second[0]} == set(text.removeprefix("Error: expected only one of ").split(", "))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
@@ -163,17 +163,17 @@ def test_i12_y21_each_specification_alone_is_enough(parse: Parse, spec: tuple[st
 
 def test_i13_a_scope_is_required_unless_a_file_gives_it(refuse: Refuse, tmp_path: Path) -> None:
     neither = refuse(*BROKER, *RESET, "--to-earliest")
-    assert neither == "Error: give one of --all-input-topics, --input-topics"
+    assert neither == "Error: expected one of --all-input-topics, --input-topics"
     both = refuse(*BROKER, *RESET, "--to-earliest", ALL, "--input-topics", "orders")
-    assert both == "Error: give only one of --all-input-topics, --input-topics"
+    assert both == "Error: expected only one of --all-input-topics, --input-topics"
     extra = refuse(*BROKER, *RESET, "--from-file", __file__, ALL)
     assert extra == "Error: --from-file names the partitions itself, without --all-input-topics"
 
 
 def test_i14_a_reset_is_decided(refuse: Refuse) -> None:
     asked = (*BROKER, "--reset-offsets", "--group", "S1", ALL, "--to-earliest")
-    assert refuse(*asked) == "Error: give one of --dry-run, --execute"
-    assert refuse(*asked, "--dry-run", "--execute") == "Error: give only one of --dry-run, --execute"
+    assert refuse(*asked) == "Error: expected one of --dry-run, --execute"
+    assert refuse(*asked, "--dry-run", "--execute") == "Error: expected only one of --dry-run, --execute"
     assert refuse(*BROKER, "--list", "--execute") == "Error: --execute goes with --reset-offsets only"
 
 
@@ -300,7 +300,7 @@ def test_files_that_hold_something_else_are_refused(tmp_path: Path, text: str, r
 def test_i16_deleting_offsets_has_the_same_scopes(parse: Parse, refuse: Refuse) -> None:
     assert parse("--delete-offsets", "--group", "S1", ALL).all_topics
     assert parse("--delete-offsets", "--group", "S1", "--input-topics", "a").wanted_topics is not None
-    assert refuse(*BROKER, "--delete-offsets", "--group", "S1").startswith("Error: give one of --all-input-topics")
+    assert refuse(*BROKER, "--delete-offsets", "--group", "S1").startswith("Error: expected one of --all-input-topics")
 
 
 def test_i18_y23_internal_topics_go_with_delete_only(parse: Parse, refuse: Refuse) -> None:

@@ -122,7 +122,7 @@ def test_short_names_in_any_case(text: str, names: list[str]) -> None:
 def test_a_command_for_one_message_asks_which_of_two_is_meant(run: Run) -> None:
     result = run("plan", "offsetfetch", "8")
     assert result.exit_code == 2
-    assert "'offsetfetch' can be two messages: give OffsetFetchRequest or OffsetFetchResponse" in result.stderr
+    assert "'offsetfetch' may be two messages: OffsetFetchRequest or OffsetFetchResponse" in result.stderr
 
 
 def test_show_as_json(run: Run) -> None:

@@ -15,8 +15,10 @@ import pytest
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.cli.broker_options import ClusterOptions
 from kafka_msgs.client import TopicPartition
 from kafka_msgs.client.producer import Producer
+from kafka_msgs.errors import KafkaMsgsError
 from tests.support.command_line import Run
 from tests.support.terminal import AtTerminal
 
@@ -202,6 +204,16 @@ def test_lag_reports_the_other_partitions_in_time(run: Run, leaderless: str) -> 
 def test_timeout_bounds_the_whole_command(fails: Callable[..., str]) -> None:
     begun = time.monotonic()
     fails("lag", "-b", "127.0.0.1:9", "--timeout", "700ms")
+    assert time.monotonic() < begun + 3
+
+
+def test_all_requests_of_a_command_have_one_deadline() -> None:
+    cluster = ClusterOptions("127.0.0.1:9", 0.5, {})
+    begun = time.monotonic()
+    with cluster.admin() as admin:
+        for _ in range(10):
+            with pytest.raises(KafkaMsgsError):
+                admin.describe_cluster(timeout=60)
     assert time.monotonic() < begun + 3
 
 

@@ -75,7 +75,7 @@ def groups_command(
 ) -> None:
     """List groups of every type: kind, state, members, lag and last commit, including empty groups.
 
-    The groups are those of a cluster, or with --log-dirs those in files. GROUP selects groups. Only files contain
+    The groups belong to a cluster, or with --log-dirs to a broker's files. GROUP selects groups. Only files contain
     the time of the last commit. The exit status is 1 if a record could not be read; standard error lists these
     records.
 

@@ -84,7 +84,7 @@ def lag_command(
     age of the first unread record of a partition. With --log-dirs, no broker is needed; the exit status is 1 if a
     record could not be read, and standard error lists these records.
 
-    With --watch, a terminal shows the newest round; other output receives one round after the other. With --max-lag
+    With --watch, a terminal shows the newest round; files and pipes receive all rounds. With --max-lag
     and --max-seconds, the exit status is 3 if the last round exceeds a limit.
 
     Example: kafka-msgs lag billing --watch 5s -b localhost

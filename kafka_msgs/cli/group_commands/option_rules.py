@@ -178,7 +178,7 @@ def _exactly_one(asked: GroupCommandOptions, names: Collection[str], flags: Mapp
     if len(given) == 1:
         return None
     words = ", ".join(flags[each] for each in given or names)
-    return f"give only one of {words}" if given else f"expected one of {words}"
+    return f"expected only one of {words}" if given else f"expected one of {words}"
 
 
 assert {each.name for each in fields(GroupCommandOptions)} >= set(_ONLY_WITH), "each option has a value"
