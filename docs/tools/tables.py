@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,7 @@ from attrs import fields_dict
 from kafka_msgs.admin import Admin
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.command_group import command
+from kafka_msgs.cli.help import EXIT_STATUSES
 from kafka_msgs.client import ClientConfig, ConsumerConfig, ProducerConfig
 from kafka_msgs.client.property_table import SETTINGS, Role, Setting
 from kafka_msgs.message import Message
@@ -221,14 +223,26 @@ def _draft_row(cls: type[Message], differs: Mapping[str, str]) -> tuple[object, 
     return info.name, info.kind, key, info.versions, difference
 
 
-def command_help() -> str:
-    """Return the help of every command, each under its heading, as on a terminal with 100 columns."""
-    sections = []
-    for words, found in _commands(command, ()):
-        context = click.Context(found, info_name=" ".join(("kafka-msgs", *words)), terminal_width=100)
-        context.help_option_names = command.context_settings["help_option_names"]
-        sections.append(f"### {' '.join(words) or 'kafka-msgs'}\n\n```text\n{found.get_help(context)}\n```\n")
-    return "\n" + "\n".join(sections) + "\n"
+def command_help(section: str) -> str:
+    """Return the help of the commands of a section, each under its heading, as on a terminal with 100 columns."""
+    found = (each for each in _commands(command, ()) if each[0][:1] and each[0][0] in command.sections[section])
+    return "\n" + "\n".join(f"## {' '.join(words)}\n\n{_help_of(words, each)}" for words, each in found) + "\n"
+
+
+def outermost_help() -> str:
+    """Return the help of ``kafka-msgs`` itself."""
+    return f"\n{_help_of((), command)}\n"
+
+
+def _help_of(words: tuple[str, ...], found: click.Command) -> str:
+    context = click.Context(found, info_name=" ".join(("kafka-msgs", *words)), terminal_width=100)
+    context.help_option_names = command.context_settings["help_option_names"]
+    return f"```text\n{found.get_help(context)}\n```\n"
+
+
+def statuses_table() -> str:
+    """Return the table of the exit statuses of commands."""
+    return markdown(("status", "meaning"), EXIT_STATUSES.items())
 
 
 def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], click.Command]]:
@@ -255,10 +269,21 @@ def _operation_row(name: str, operation: Callable[..., object]) -> tuple[str, st
     return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary
 
 
+COMMAND_PAGES: Final = {
+    "messages": "Messages",
+    "cluster": "Cluster",
+    "files": "Files",
+    "traffic": "Traffic",
+    "tests": "Tests",
+    "shell": "Shell",
+}
+"""The page of each section of commands."""
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "clients.md": {"settings": settings_table},
     "admin.md": {"operations": operations_table},
-    "command-line.md": {"commands": command_help},
+    "command-line.md": {"statuses": statuses_table, "commands": outermost_help},
+    **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "rules.md": {"rules": rules_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},

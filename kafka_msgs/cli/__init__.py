@@ -24,7 +24,7 @@ A command imports thousands of classes, which live as long as it does. The defau
 
 
 def main() -> None:
-    """Run the command with the process arguments, and exit: 0 success, 1 failure, 2 usage error."""
+    """Run the command with the process arguments, and exit with a status of ``help.EXIT_STATUSES``."""
     for package in ("click", "rich"):
         try:
             import_module(package)
@@ -32,5 +32,7 @@ def main() -> None:
             sys.exit(str(MissingExtraError(feature="the command line", extra="cli", package=package)))
     gc.set_threshold(_NEW_OBJECTS)
     from kafka_msgs.cli.command_group import command
+    from kafka_msgs.cli.interruption import interrupt_on_sigterm
 
+    interrupt_on_sigterm()
     command(prog_name="kafka-msgs")

@@ -5,65 +5,71 @@ A command is imported when it runs, so that no command waits for the imports of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
 import click
 
 from kafka_msgs import __version__, backend
-from kafka_msgs.cli.help import HELP, FullHelpGroup
+from kafka_msgs.cli.help import EXIT_STATUSES, HELP, FullHelpGroup
+from kafka_msgs.cli.interruption import exit_status
+from kafka_msgs.cli.render.output import CommandError, echo
 from kafka_msgs.errors import KafkaMsgsError
 
 __all__ = ["command"]
 
-_COMMANDS: Final[Mapping[str, str]] = {
-    "list": "list.list_command",
-    "show": "show.show_command",
-    "plan": "plan.plan_command",
-    "decode": "decode.decode_command",
-    "encode": "encode.encode_command",
-    "frame": "frame.frame_command",
-    "call": "call.call_command",
-    "api-versions": "api_versions.api_versions_command",
-    "consume": "consume.consume_command",
-    "produce": "produce.produce_command",
-    "groups": "groups.groups_command",
-    "consumer-groups": "consumer_groups.consumer_groups_command",
-    "streams-groups": "streams_groups.streams_groups_command",
-    "share-groups": "share_groups.share_groups_command",
-    "lag": "lag.lag_command",
-    "profile": "profile.profile_command",
-    "sql": "sql.sql_command",
-    "dump-log": "dump_log.dump_log_command",
-    "capture": "capture.capture_command",
-    "tap": "tap.tap_command",
-    "broker": "broker.broker_command",
-    "redact": "redact.redact_command",
-    "pipeline": "pipeline.pipeline_command",
-    "sample": "sample.sample_command",
-    "errors": "errors.errors_command",
-    "completion": "completion.completion_command",
-}
-"""The location of each command in ``commands``."""
+_SECTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "errors"),
+    "Cluster": (
+        "consume", "produce", "topics", "configs", "cluster", "get-offsets", "delete-records", "groups",
+        "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
+        "reassign", "elect-leaders", "features", "api-versions", "call",
+    ),
+    "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
+    "Traffic": ("tap", "capture", "redact"),
+    "Tests": ("broker",),
+    "Shell": ("completion",),
+}  # fmt: skip
+"""The headings of the command list, and the commands under each."""
+
+_LOCATIONS: Final[Mapping[str, str]] = dict.fromkeys(
+    ("acls", "cluster", "configs", "delete-records", "elect-leaders", "features", "get-offsets", "quotas", "reassign",
+     "topics", "transactions", "users"),
+    "kafka_msgs.cli.admin_commands",
+)  # fmt: skip
+"""The packages of commands that are not in ``commands``."""
 
 
 class _Commands(FullHelpGroup):
+    sections = _SECTIONS
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_COMMANDS]
+        return [name for names in _SECTIONS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self.list_commands(ctx):
             return None
-        module, name = _COMMANDS[cmd_name].split(".")
-        found: click.Command = getattr(import_module(f"kafka_msgs.cli.commands.{module}"), name)
+        module = cmd_name.replace("-", "_")
+        package = _LOCATIONS.get(cmd_name, "kafka_msgs.cli.commands")
+        found: click.Command = getattr(import_module(f"{package}.{module}"), f"{module}_command")
         return found
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit status"):
+            formatter.write_dl([(str(status), meaning) for status, meaning in EXIT_STATUSES.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.UsageError:
+            raise
+        except click.ClickException as error:
+            raise CommandError(error.message) from None
         except KafkaMsgsError as error:
-            raise click.ClickException(str(error)) from None
+            raise CommandError(str(error)) from None
+        except KeyboardInterrupt as interruption:
+            ctx.exit(exit_status(interruption))
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
@@ -76,7 +82,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> N
 
     code = "C core" if backend() == "c" else "pure Python"
     python = f"{python_implementation()} {python_version()}"
-    click.echo(f"kafka-msgs {__version__} (Apache Kafka {RELEASE}, {code}, {python})")
+    echo(f"kafka-msgs {__version__} (Apache Kafka {RELEASE}, {code}, {python})")
     ctx.exit()
 
 
@@ -90,4 +96,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, requested: bool) -> N
     help="Print the version, with Kafka's release and the executor, and exit.",
 )
 def command() -> None:
-    """Look up Kafka's messages, decode, explain and encode them at any version, ask brokers, and read their files."""
+    """Inspect Kafka messages, manage clusters, and read log directories and captured traffic.
+
+    Example: kafka-msgs consume orders -b localhost --from -10
+    """

@@ -75,7 +75,7 @@ def _keep_bindings(ctx: click.Context, param: click.Parameter, value: tuple[str,
     pairs = [text.partition("=") for text in value]
     for word, equals, _ in pairs:
         if not (equals and word.isidentifier()):
-            raise click.BadParameter(f"{word!r} does not read WORD=VALUE", ctx, param)
+            raise click.BadParameter(f"{word!r} is not WORD=VALUE", ctx, param)
     ctx.meta[_BINDINGS] = {word: meaning for word, _, meaning in pairs}
 
 
@@ -86,8 +86,8 @@ _DEFINITIONS: Final = click.option(
     is_eager=True,
     expose_value=False,
     callback=_keep(_PATH),
-    help="A definition of your own, a directory of them, or an import of another release; its messages hide "
-    "those of the release.",
+    help="Your own definition, a directory of definitions, or an import of another release; their messages take "
+    "precedence.",
 )
 _LENIENT_FLAG: Final = click.option(
     "--lenient",
@@ -95,7 +95,7 @@ _LENIENT_FLAG: Final = click.option(
     is_eager=True,
     expose_value=False,
     callback=_keep(_LENIENT),
-    help="Read definitions as people write them on pages; a file may have several.",
+    help="Accept the informal syntax of wiki pages; a file may contain several definitions.",
 )
 _BIND: Final = click.option(
     "--bind",
@@ -104,5 +104,5 @@ _BIND: Final = click.option(
     is_eager=True,
     expose_value=False,
     callback=_keep_bindings,
-    help="The value of a placeholder word such as TBD in the definitions; may be repeated.",
+    help="Value of a placeholder such as TBD in the definitions; may be repeated.",
 )

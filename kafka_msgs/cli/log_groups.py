@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import save_report
 from kafka_msgs.errors import JobPathError
@@ -77,6 +78,6 @@ def report_problems(problems: Sequence[ReadProblem]) -> None:
     """Print read problems on standard error, and exit with status 1 if there were any."""
     for problem in problems:
         place = "" if problem.offset is None else f" at offset {problem.offset}"
-        click.echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)
+        echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)
     if problems:
         click.get_current_context().exit(1)

@@ -17,6 +17,7 @@ import click
 from attrs import evolve, field, frozen
 
 from kafka_msgs.cli.arrow_import import import_arrow_without_pandas
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
@@ -42,7 +43,7 @@ _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 engine_option = click.option(
     "--engine",
     type=click.Choice((LOCAL, SPARK)),
-    help="What runs the job: this process alone, or Spark; default: Spark where something of it is asked for.",
+    help="Execution engine; default: spark with Spark options, in a Spark session or for URIs, otherwise local.",
 )
 
 
@@ -187,7 +188,7 @@ class LogJob:
         from kafka_msgs.report.facts import facts_of_now
 
         for note in notes:
-            click.echo(note, err=True)
+            echo(note, err=True)
         if self.table_format != PARQUET:
             self._publish(run, settings)
         report = self.kind.report(found, inputs)

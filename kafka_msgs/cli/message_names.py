@@ -128,7 +128,7 @@ def _find_one(ctx: click.Context, param: click.Parameter, value: str) -> type[Me
     found = _find(ctx, param, value)
     if len(found) > 1:
         names = " or ".join(cls.INFO.name for cls in found)
-        raise click.BadParameter(f"{value!r} can be two messages: give {names}", ctx, param)
+        raise click.BadParameter(f"{value!r} may be two messages: {names}", ctx, param)
     return found[0]
 
 

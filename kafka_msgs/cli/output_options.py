@@ -64,7 +64,7 @@ def log_dirs_option(*, required: bool = True) -> Callable[[F], F]:
         multiple=True,
         required=required,
         type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="A log directory of a broker, or the directory of one partition; may be repeated.",
+        help="A broker's log directory, or a partition directory; may be repeated.",
     )
 
 

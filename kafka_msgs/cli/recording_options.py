@@ -33,5 +33,5 @@ redact_option: Final = click.option(
     multiple=True,
     callback=_kinds,
     type=click.Choice([*(kind.value for kind in RedactKind), "all"]),
-    help="What is replaced by other text of the same length where it is shown or recorded; may be repeated.",
+    help="Replace this kind of text with other text of the same length; may be repeated.",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from attrs import evolve
 
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.options import mask_uri
 
@@ -27,7 +28,7 @@ def report_option(command: F) -> F:
         "report_dir",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Write a report to this directory, too: a page, the same as JSON, and metrics for Prometheus.",
+        help="Also write a report to this directory: HTML, JSON and Prometheus metrics.",
     )
     return option(command)
 
@@ -40,7 +41,7 @@ def save_report(report: Report, directory: Path, inputs: Sequence[Path]) -> None
     directory.mkdir(parents=True, exist_ok=True)
     facts = {**input_facts(list(map(str, inputs))), **facts_of_now()}
     for path in write_report(evolve(report, facts=facts), directory):
-        click.echo(path, err=True)
+        echo(path, err=True)
 
 
 def input_facts(inputs: Sequence[str]) -> dict[str, str]:

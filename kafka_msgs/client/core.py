@@ -41,6 +41,8 @@ class ClientCore:
         self.config = config
         self.network = network
         self.directory = ConnectionPool(config, network, random or Random())
+        self.final_deadline: float | None = None
+        """No operation that starts now has a later deadline."""
 
     @property
     def cluster(self) -> ClusterMetadata:
@@ -53,7 +55,8 @@ class ClientCore:
 
     def deadline(self, timeout: float | None) -> float:
         """Return the deadline ``timeout`` seconds from now. None is the configured timeout."""
-        return self.network.now() + (self.config.timeout if timeout is None else timeout)
+        deadline = self.network.now() + (self.config.timeout if timeout is None else timeout)
+        return deadline if self.final_deadline is None else min(deadline, self.final_deadline)
 
     def call(
         self,

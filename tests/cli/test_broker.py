@@ -97,12 +97,12 @@ def test_it_shows_no_control_characters_of_clients() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--config", "nothing"], "does not read NAME=VALUE"),
+        (["--config", "nothing"], "is not NAME=VALUE"),
         (["--config", "no.such=1"], "brokers have no such setting"),
         (["--as-release", "0.7"], "known are"),
-        (["--listener", "IN"], "does not read NAME[:PROTOCOL]=HOST:PORT"),
+        (["--listener", "IN"], "is not NAME[:PROTOCOL]=HOST:PORT"),
         (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),
-        (["--topic", "orders:many"], "does not read NAME[:PARTITIONS]"),
+        (["--topic", "orders:many"], "is not NAME[:PARTITIONS]"),
         (["--durable"], "it needs a directory"),
     ],
 )

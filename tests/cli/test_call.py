@@ -14,7 +14,9 @@ from uuid import uuid4
 import pytest
 
 from kafka_msgs import ApiKey, OffsetFetchRequest, iter_message_classes
+from kafka_msgs.cli.broker_options import ClusterOptions
 from kafka_msgs.client import Client, ClientConfig
+from kafka_msgs.client.config_loading import load_properties
 from kafka_msgs.client.routing import ROUTES
 from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from tests.support.command_line import Run
@@ -220,11 +222,9 @@ def test_a_file_of_kafkas_properties_says_how_to_connect(
 
 
 def test_i4_properties_reach_the_client(tmp_path: Path) -> None:
-    from kafka_msgs.cli.broker_options import client_config
-
     path = tmp_path / "client.client_properties"
     path.write_text("client.id=auditor\nrequest.timeout.ms=1500\nbootstrap.servers=elsewhere:9092\n")
-    made = client_config("localhost:9092", path, 2000)
+    made = ClusterOptions("localhost:9092", 2.0, load_properties(path)).config
     plain = ClientConfig(bootstrap_servers="localhost:9092")
     assert (made.client_id, made.request_timeout, made.timeout) == ("auditor", 1.5, 2.0)
     assert made.bootstrap_servers == plain.bootstrap_servers

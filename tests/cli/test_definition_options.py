@@ -129,8 +129,8 @@ def test_a_page_needs_a_lenient_reading_and_a_value(fails: Callable[..., str], p
     [
         (("--lenient",), "--lenient needs --definitions"),
         (("--bind", "TBD=77", "--definitions", "."), "--bind needs --lenient"),
-        (("--lenient", "--bind", "TBD", "--definitions", "."), "'TBD' does not read WORD=VALUE"),
-        (("--lenient", "--bind", "=77", "--definitions", "."), "'' does not read WORD=VALUE"),
+        (("--lenient", "--bind", "TBD", "--definitions", "."), "'TBD' is not WORD=VALUE"),
+        (("--lenient", "--bind", "=77", "--definitions", "."), "'' is not WORD=VALUE"),
     ],
 )
 def test_options_that_do_not_fit_together_are_a_wrong_call(run: Run, given: tuple[str, ...], reason: str) -> None:

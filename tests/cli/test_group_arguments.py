@@ -13,6 +13,7 @@ import pytest
 
 from kafka_msgs import __version__
 from kafka_msgs.admin.offset_resets import OffsetTarget
+from kafka_msgs.cli.broker_options import ClusterOptions
 from kafka_msgs.cli.group_commands import read_actions
 from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions
 from kafka_msgs.cli.group_commands.reset_targets import offsets_in, target_of
@@ -34,7 +35,7 @@ def parse(run: Run, monkeypatch: pytest.MonkeyPatch) -> Parse:
     """Return a function that returns the parsed options of ``streams-groups`` without running it."""
     seen: list[GroupCommandOptions] = []
 
-    def note(kind: GroupCommandSpec, asked: GroupCommandOptions, form: str) -> None:
+    def note(kind: GroupCommandSpec, asked: GroupCommandOptions, cluster: ClusterOptions, form: str) -> None:
         seen.append(asked)
 
     monkeypatch.setattr(read_actions, "run_action", note)
@@ -60,7 +61,7 @@ def refuse(run: Run) -> Refuse:
 
 
 def test_i2_a_broker_is_required(refuse: Refuse) -> None:
-    assert refuse("--list") == "Error: give --bootstrap-server or --log-dirs"
+    assert refuse("--list") == "Error: expected --bootstrap-server or --log-dirs"
 
 
 def test_i2_not_two_sources(refuse: Refuse, tmp_path: Path) -> None:
@@ -74,9 +75,12 @@ def test_i3_version_and_help(run: Run, command: str) -> None:
     assert run(command, "--version").exit_code == run(command, "--help").exit_code == 0
 
 
-def test_i5_the_timeout_is_5000_ms_by_default(parse: Parse, refuse: Refuse) -> None:
-    assert parse("--list").timeout == 5000
-    assert parse("--list", "--timeout", "250").timeout == 250
+def test_i5_the_timeout_is_5000_ms_by_default(run: Run, refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    monkeypatch.setattr(read_actions, "run_action", lambda kind, asked, cluster, form: seen.append(cluster.timeout))
+    for options in ((), ("--timeout", "250"), ("--timeout", "2m")):
+        assert run("streams-groups", *BROKER, "--list", *options).exit_code == 0
+    assert seen == [5.0, 0.25, 120.0]
     assert "--timeout" in refuse("--list", *BROKER, "--timeout", "0")
 
 
@@ -117,13 +121,13 @@ def test_i10_views_go_with_describe_only(refuse: Refuse, option: str) -> None:
 
 def test_i10_one_view_at_a_time(refuse: Refuse) -> None:
     both = refuse(*BROKER, "--describe", "--group", "g", "--members", "--state")
-    assert both == "Error: give one of --members, --state"
+    assert both == "Error: expected one of --members, --state"
     assert "with --list only" in refuse(*BROKER, "--describe", "--group", "g", "--state", "Empty")
 
 
 def test_one_action_at_a_time(refuse: Refuse) -> None:
-    assert refuse(*BROKER) == ("Error: give one of --list, --describe, --reset-offsets, --delete-offsets, --delete")
-    assert refuse(*BROKER, "--list", "--delete", "--group", "g") == "Error: give only one of --list, --delete"
+    assert refuse(*BROKER) == ("Error: expected one of --list, --describe, --reset-offsets, --delete-offsets, --delete")
+    assert refuse(*BROKER, "--list", "--delete", "--group", "g") == "Error: expected only one of --list, --delete"
 
 
 SPECS = [
@@ -140,15 +144,15 @@ SPECS = [
 
 def test_i12_y22_a_reset_needs_one_specification(refuse: Refuse) -> None:
     missing = refuse(*BROKER, *RESET, ALL)
-    assert missing == f"Error: give one of {', '.join(spec[0] for spec in SPECS)}"
+    assert missing == f"Error: expected one of {', '.join(spec[0] for spec in SPECS)}"
 
 
 @pytest.mark.parametrize("second", [spec for spec in SPECS if spec[0] != "--to-earliest"], ids=lambda spec: spec[0])
 def test_i12_a_reset_takes_no_two_specifications(refuse: Refuse, second: tuple[str, ...]) -> None:
     scope = () if second[0] == "--from-file" else (ALL,)
     text = refuse(*BROKER, *RESET, *scope, "--to-earliest", *second)
-    assert text.startswith("Error: give only one of ")
-    assert {"--to-earliest", second[0]} == set(text.removeprefix("Error: give only one of ").split(", "))
+    assert text.startswith("Error: expected only one of ")
+    assert {"--to-earliest", second[0]} == set(text.removeprefix("Error: expected only one of ").split(", "))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
@@ -159,17 +163,17 @@ def test_i12_y21_each_specification_alone_is_enough(parse: Parse, spec: tuple[st
 
 def test_i13_a_scope_is_required_unless_a_file_gives_it(refuse: Refuse, tmp_path: Path) -> None:
     neither = refuse(*BROKER, *RESET, "--to-earliest")
-    assert neither == "Error: give one of --all-input-topics, --input-topics"
+    assert neither == "Error: expected one of --all-input-topics, --input-topics"
     both = refuse(*BROKER, *RESET, "--to-earliest", ALL, "--input-topics", "orders")
-    assert both == "Error: give only one of --all-input-topics, --input-topics"
+    assert both == "Error: expected only one of --all-input-topics, --input-topics"
     extra = refuse(*BROKER, *RESET, "--from-file", __file__, ALL)
     assert extra == "Error: --from-file names the partitions itself, without --all-input-topics"
 
 
 def test_i14_a_reset_is_decided(refuse: Refuse) -> None:
     asked = (*BROKER, "--reset-offsets", "--group", "S1", ALL, "--to-earliest")
-    assert refuse(*asked) == "Error: give one of --dry-run, --execute"
-    assert refuse(*asked, "--dry-run", "--execute") == "Error: give only one of --dry-run, --execute"
+    assert refuse(*asked) == "Error: expected one of --dry-run, --execute"
+    assert refuse(*asked, "--dry-run", "--execute") == "Error: expected only one of --dry-run, --execute"
     assert refuse(*BROKER, "--list", "--execute") == "Error: --execute goes with --reset-offsets only"
 
 
@@ -296,7 +300,7 @@ def test_files_that_hold_something_else_are_refused(tmp_path: Path, text: str, r
 def test_i16_deleting_offsets_has_the_same_scopes(parse: Parse, refuse: Refuse) -> None:
     assert parse("--delete-offsets", "--group", "S1", ALL).all_topics
     assert parse("--delete-offsets", "--group", "S1", "--input-topics", "a").wanted_topics is not None
-    assert refuse(*BROKER, "--delete-offsets", "--group", "S1").startswith("Error: give one of --all-input-topics")
+    assert refuse(*BROKER, "--delete-offsets", "--group", "S1").startswith("Error: expected one of --all-input-topics")
 
 
 def test_i18_y23_internal_topics_go_with_delete_only(parse: Parse, refuse: Refuse) -> None:

@@ -44,10 +44,24 @@ def test_every_command_has_short_and_long_help_in_which_nothing_is_cut(
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_every_command_is_one_sentence_in_the_list_of_its_group(run: Run, words: tuple[str, ...]) -> None:
-    listed = " ".join(run(*words[:-1], "-h").stdout.partition("Commands:")[2].split())
+    listed = " ".join(run(*words[:-1], "-h").stdout.split())
     own = " ".join(run(*words, "-h").stdout.partition("\n\n")[2].split())
     first = re.split(r"(?<=\.) ", own)[0]
     assert f"{words[-1]} {first.removesuffix('.')}" in listed
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_command_has_an_example_with_options_that_exist(run: Run, words: tuple[str, ...]) -> None:
+    example = " ".join(run(*words, "-h").stdout.partition("Example: ")[2].partition("\n\n")[0].split())
+    assert f"kafka-msgs {' '.join(words)}" in example
+    found: click.Command | None = command
+    for word in words:
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), word)
+    assert found is not None
+    if not isinstance(found, click.Group):
+        known = {option for parameter in found.params for option in parameter.opts}
+        assert {*re.findall(r"(?<!\S)(?:-[A-Za-z]|--[a-z-]+)(?!\S)", example)} <= known
 
 
 def test_the_compilers_command_has_the_same_habits() -> None:
@@ -65,7 +79,7 @@ def completions(arguments: list[str], incomplete: str) -> list[str]:
 
 
 def test_shells_complete_commands_and_names_of_messages() -> None:
-    assert completions([], "de") == ["decode"]
+    assert completions([], "de") == ["decode", "delete-records"]
     assert completions(["show"], "offsetfetch") == ["OffsetFetchRequest", "OffsetFetchResponse"]
     assert completions(["plan"], "kip_88.offset") == ["kip_88.OffsetFetchRequest", "kip_88.OffsetFetchResponse"]
 
@@ -80,7 +94,7 @@ def test_completion_prints_a_script_for_the_shell(run: Run, shell: str) -> None:
 
 def test_i21_there_is_no_tool_that_resets_classic_applications_and_the_documents_say_so() -> None:
     assert [words for words in ALL if "reset" in "-".join(words)] == []
-    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "cli-cluster.md").read_text(encoding="utf-8")
     assert (
         "`kafka-streams-application-reset` is for groups of the classic protocol; there is no such command here" in text
     )
@@ -88,7 +102,7 @@ def test_i21_there_is_no_tool_that_resets_classic_applications_and_the_documents
 
 def test_i22_the_two_lines_that_kip_88_shows_are_in_the_documents_letter_by_letter() -> None:
     """The tests of B7 and B8 compare the output of the commands."""
-    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "cli-cluster.md").read_text(encoding="utf-8")
     assert "Error: Consumer group 'audit' has no active members." in text
     assert (
         "Note: This will only show information about consumers that use the Java consumer API "

@@ -18,7 +18,7 @@ from tests.support.command_line import Run, squeezed
 
 
 def listed(run: Run, *arguments: str) -> list[dict[str, object]]:
-    result = run("list", "--output", "json", *arguments)
+    result = run("messages", "--output", "json", *arguments)
     assert result.exit_code == 0
     rows: list[dict[str, object]] = json.loads(result.stdout)
     return rows
@@ -57,7 +57,7 @@ def test_list_filters_by_text_kind_and_origin(run: Run) -> None:
 
 
 def test_list_prints_a_table_that_pipes_do_not_cut(run: Run) -> None:
-    lines = squeezed(run("list", "StreamsGroupTargetAssignmentMemberKey").stdout)
+    lines = squeezed(run("messages", "StreamsGroupTargetAssignmentMemberKey").stdout)
     assert lines[0] == "1 message"
     assert "StreamsGroupTargetAssignmentMemberKey group-coordinator coordinator-key 21 0" in lines
 
@@ -122,7 +122,7 @@ def test_short_names_in_any_case(text: str, names: list[str]) -> None:
 def test_a_command_for_one_message_asks_which_of_two_is_meant(run: Run) -> None:
     result = run("plan", "offsetfetch", "8")
     assert result.exit_code == 2
-    assert "'offsetfetch' can be two messages: give OffsetFetchRequest or OffsetFetchResponse" in result.stderr
+    assert "'offsetfetch' may be two messages: OffsetFetchRequest or OffsetFetchResponse" in result.stderr
 
 
 def test_show_as_json(run: Run) -> None:
@@ -142,7 +142,7 @@ def test_show_as_json_at_one_version(run: Run) -> None:
 
 
 def test_list_and_errors_as_json_lines(run: Run) -> None:
-    rows = [json.loads(line) for line in run("list", "OffsetFetch", "--output", "jsonl").stdout.splitlines()]
+    rows = [json.loads(line) for line in run("messages", "OffsetFetch", "--output", "jsonl").stdout.splitlines()]
     assert [row["name"] for row in rows] == ["OffsetFetchRequest", "OffsetFetchResponse"]
     assert json.loads(run("errors", "not-coordinator", "--json").stdout) == [
         {"code": 16, "name": "NOT_COORDINATOR", "retriable": True}
@@ -150,7 +150,7 @@ def test_list_and_errors_as_json_lines(run: Run) -> None:
 
 
 def test_list_as_csv_has_a_line_of_names_and_empty_fields(run: Run) -> None:
-    lines = list(csv.reader(run("list", "OffsetCommitKey", "--output", "csv").stdout.splitlines()))
+    lines = list(csv.reader(run("messages", "OffsetCommitKey", "--output", "csv").stdout.splitlines()))
     assert lines == [
         ["name", "origin", "kind", "apiKey", "versions", "flexible", "deprecated"],
         ["LegacyOffsetCommitKey", "group-coordinator", "coordinator-key", "0", "0", "", ""],
@@ -160,7 +160,7 @@ def test_list_as_csv_has_a_line_of_names_and_empty_fields(run: Run) -> None:
 
 @pytest.mark.parametrize(("option", "known"), [("--kind", "coordinator-value"), ("--origin", "group-coordinator")])
 def test_list_refuses_an_unknown_kind_and_names_those_that_exist(run: Run, option: str, known: str) -> None:
-    result = run("list", option, "nonsense")
+    result = run("messages", option, "nonsense")
     assert result.exit_code == 2
     assert "'nonsense' is not one of" in result.stderr
     assert known in result.stderr

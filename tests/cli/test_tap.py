@@ -72,7 +72,7 @@ def test_addresses_that_are_none(run: Run, address: str) -> None:
     """The usage error quotes the text."""
     result = run("tap", "--bootstrap-server", address)
     assert result.exit_code == 2
-    assert "does not read HOST:PORT" in result.stderr
+    assert "is not HOST:PORT" in result.stderr
 
 
 def test_raw_needs_a_recording(run: Run) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.message import Message
@@ -22,17 +21,17 @@ _COLUMNS: Final = ("apiKey", "api", "broker", "library", "both")
 
 @click.command("api-versions")
 @broker_options()
-@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default any.")
+@click.option("--node", metavar="ID", type=int, help="Id of the broker; by default any broker.")
 @listing_option
-def api_versions_command(
-    bootstrap_server: str, command_config: Path | None, timeout: int, node: int | None, output_format: str
-) -> None:
-    """List the versions of each api that a broker has, those of this library, and those that both have."""
-    from kafka_msgs.client.client import Client
+def api_versions_command(cluster: ClusterOptions, node: int | None, output_format: str) -> None:
+    """Compare the API versions that a broker and this library support.
+
+    Example: kafka-msgs api-versions -b localhost
+    """
     from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version=__version__)
-    with Client(client_config(bootstrap_server, command_config, timeout)) as client:
+    with cluster.client() as client:
         response = client.call(request, broker_id=node)
     offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
     print_listing(output_format, _COLUMNS, list(_rows(offered)))

@@ -6,7 +6,6 @@ The broker is imported when it starts, so that the command list does not wait fo
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import ssl
 from functools import partial
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from attrs import evolve
 
-from kafka_msgs.cli.render.exchanges import printable
+from kafka_msgs.cli.render.output import echo, json_text, one_line
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 
@@ -37,7 +36,7 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     pairs = [value.partition("=") for value in values]
     for name, sign, _ in pairs:
         if not (name.strip() and sign):
-            raise click.BadParameter(f"{name!r} does not read NAME=VALUE")
+            raise click.BadParameter(f"{name!r} is not NAME=VALUE")
     return {name.strip(): text for name, _, text in pairs}
 
 
@@ -63,14 +62,14 @@ def _listener_parts(text: str) -> tuple[str, str, str, int]:
     name, _, protocol = head.partition(":")
     host, _, port = address.rpartition(":")
     if not (name and sign and host and port.isdecimal()):
-        raise click.BadParameter(f"{text!r} does not read NAME[:PROTOCOL]=HOST:PORT")
+        raise click.BadParameter(f"{text!r} is not NAME[:PROTOCOL]=HOST:PORT")
     return name, protocol or name, host.strip("[]"), int(port)
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, sign, partitions = text.partition(":")
     if not name or (sign and not partitions.isdecimal()):
-        raise click.BadParameter(f"{text!r} does not read NAME[:PARTITIONS]")
+        raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS]")
     return name, int(partitions or 1)
 
 
@@ -94,71 +93,79 @@ def _properties(path: Path | None) -> dict[str, str]:
 
 
 @click.command("broker")
-@click.option("--brokers", type=click.IntRange(1, 100), default=1, show_default=True, help="How many brokers.")
+@click.option("--brokers", type=click.IntRange(1, 100), default=1, show_default=True, help="Number of brokers.")
 @click.option(
     "--port",
     type=click.IntRange(0, _LAST_PORT),
     default=9092,
     show_default=True,
-    help="The port of the first broker on 127.0.0.1; the others get the ports after it. 0 lets the system choose.",
+    help="Port of the first broker on 127.0.0.1; other brokers use the following ports. 0 selects free ports.",
 )
 @click.option(
     "--dir",
     "directory",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep all data here, in Kafka's own files. Without it, everything is in memory.",
+    help="Directory of the data, in Kafka's file formats. By default, data are in memory.",
 )
 @click.option(
     "--durable",
     is_flag=True,
-    help="Acknowledge records when they are on the disk, so that power may fail; needs --dir.",
+    help="Acknowledge records after writing them to disk, so that they survive a power failure; needs --dir.",
 )
-@click.option("--as-release", metavar="RELEASE", help="Offer the versions of this Kafka release only, such as 3.7.")
+@click.option(
+    "--as-release", metavar="RELEASE", help="Support only the API versions of this Kafka release, such as 3.7."
+)
 @click.option(
     "--config",
     "configs",
     metavar="NAME=VALUE",
     multiple=True,
     callback=_settings,
-    help="A setting of Kafka's brokers, such as auto.create.topics.enable=false. May be given several times.",
+    help="A broker configuration, such as auto.create.topics.enable=false; may be repeated.",
 )
 @click.option(
     "--profile",
     type=click.Choice(_PROFILES),
     default="shipped",
     show_default=True,
-    help="Groups as the release has them, or as the documents of Kafka describe them.",
+    help="Group protocol of the Kafka release, or of the KIPs.",
 )
 @click.option(
     "--listener",
     "listeners",
     metavar="NAME[:PROTOCOL]=HOST:PORT",
     multiple=True,
-    help="A listener instead of --port. May be given several times. The protocol is the name, unless it is there.",
+    help="A listener, instead of --port; may be repeated. The protocol defaults to the name.",
 )
 @click.option(
     "--advertised",
     metavar="NAME=HOST:PORT",
     multiple=True,
-    help="Where clients of a listener are sent, such as the host of a container. May be given several times.",
+    help="Advertised address of a listener, such as a container host; may be repeated.",
 )
-@click.option("--topic", "topics", metavar="NAME[:PARTITIONS]", multiple=True, help="Create this topic at the start.")
+@click.option("--topic", "topics", metavar="NAME[:PARTITIONS]", multiple=True, help="Create a topic; may be repeated.")
 @click.option(
     "--sasl-user",
     "users",
     metavar="NAME=PASSWORD",
     multiple=True,
     callback=_settings,
-    help="A user of listeners with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. May be given several times.",
+    help="A user of SASL listeners (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512); may be repeated.",
 )
-@click.option("--tls-cert", type=_FILE, help="The certificate of listeners with TLS, as PEM.")
-@click.option("--tls-key", type=_FILE, help="Its key, if it is not in the same file.")
-@click.option("--tls-ca", type=_FILE, help="Require certificates of this authority from clients.")
-@click.option("--authorizer", is_flag=True, help="Decide by ACLs what clients may do.")
-@click.option("--super-user", "super_users", metavar="PRINCIPAL", multiple=True, help="Such as User:admin.")
-@click.option("--config-file", type=_FILE, help="A file of Kafka's properties with settings of the brokers.")
-@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON when the brokers are ready.")
-@click.option("--verbose", is_flag=True, help="Show each request with its outcome.")
+@click.option("--tls-cert", type=_FILE, help="Certificate of TLS listeners (PEM).")
+@click.option("--tls-key", type=_FILE, help="Key of the certificate, if it is in a separate file.")
+@click.option("--tls-ca", type=_FILE, help="Require client certificates of this authority.")
+@click.option("--authorizer", is_flag=True, help="Enforce ACLs.")
+@click.option(
+    "--super-user",
+    "super_users",
+    metavar="PRINCIPAL",
+    multiple=True,
+    help="A principal that ACLs do not restrict, such as User:admin; may be repeated.",
+)
+@click.option("--config-file", type=_FILE, help="A properties file with broker configurations.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
+@click.option("--verbose", is_flag=True, help="Print each request and its result on standard error.")
 def broker_command(
     brokers: int,
     port: int,
@@ -180,9 +187,11 @@ def broker_command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Run an embedded broker until Ctrl-C. Its address is the one line on standard output.
+    """Run an embedded broker until Ctrl-C, and print its address on standard output.
 
-    Any Kafka client can use it for tests. It is not for data that you want to keep.
+    Any Kafka client can use it for tests. Do not store data in it that you want to keep.
+
+    Example: kafka-msgs broker --topic orders:3
     """
     from kafka_msgs.broker import BrokerConfig
     from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED
@@ -217,10 +226,10 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
             broker.run(lambda cluster: cluster.response_observers.append(_show))
         for name, partitions in topics:
             broker.run(partial(_create, name, partitions))
-        click.echo(_ready(broker) if as_json else broker.bootstrap_servers)
+        echo(_ready(broker) if as_json else broker.bootstrap_servers)
         await stop.wait()
         for problem in broker.problems:
-            click.echo(f"problem of the broker: {problem!r}", err=True)
+            echo(f"problem of the broker: {problem!r}", err=True)
 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
@@ -236,7 +245,7 @@ def _ready(broker: AsyncEmbeddedBroker) -> str:
     addresses = {each.name: broker.bootstrap_of(each.name) for each in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
     facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
-    return json.dumps({"ready": True, **facts})
+    return json_text({"ready": True, **facts})
 
 
 def _show(call: ServerCall[Any], response: Response | None) -> None:
@@ -244,5 +253,5 @@ def _show(call: ServerCall[Any], response: Response | None) -> None:
     took = call.cluster.now - call.received_at
     error = ErrorCode(getattr(response, "error_code", 0))
     outcome = "no response" if response is None else error.name if error else "ok"
-    client = printable(call.client_id or "-")
-    click.echo(f"broker {call.session.broker_id}  {client}  {name} v{call.version}  {took} ms  {outcome}", err=True)
+    client = one_line(call.client_id or "-")
+    echo(f"broker {call.session.broker_id}  {client}  {name} v{call.version}  {took} ms  {outcome}", err=True)

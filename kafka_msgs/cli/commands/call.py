@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kafka_msgs.cli.argument_data import read_text
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.message_names import complete_names, find_messages
 from kafka_msgs.cli.render.console import print_json
 from kafka_msgs.errors import JsonFormError
@@ -41,32 +40,34 @@ def _request(ctx: click.Context, param: click.Parameter, value: str) -> type[Any
 @click.argument("request", metavar="API", callback=_request, shell_complete=complete_names)
 @click.argument("text", metavar="[JSON]", default="{}")
 @broker_options()
-@click.option("--version", type=int, help="The version; by default the highest that both have and that fits the JSON.")
-@click.option("--node", metavar="ID", type=int, help="Ask this broker; by default the one that can answer.")
-@click.option("--explain", is_flag=True, help="Print what each byte of the request and of its response means.")
+@click.option(
+    "--version", type=int, help="API version; by default the highest common version with all fields of the JSON."
+)
+@click.option("--node", metavar="ID", type=int, help="Id of the broker; by default the one that serves the API.")
+@click.option("--explain", is_flag=True, help="Print the meaning of each byte of the request and the response.")
 def call_command(
     request: type[AnyRequest],
     text: str,
-    bootstrap_server: str,
-    command_config: Path | None,
-    timeout: int,
+    cluster: ClusterOptions,
     version: int | None,
     node: int | None,
     explain: bool,
 ) -> None:
     """Send a request of API, such as OffsetFetch or 9, and print the response as JSON.
 
-    JSON is the request in the form of Kafka's own tools; - is standard input, @FILE a file. What is left out has its
-    default. The request goes to the broker that can answer it: the coordinator, the controller, a leader, or any. A
-    request about partitions of several brokers is split, and the answers are merged. Error codes are part of the
-    response, and do not change the exit status.
+    JSON is the request in the format of Kafka's own tools, - for standard input, or @FILE for a file. Omitted
+    fields have their defaults. The request goes to the coordinator, the controller, the leaders or any broker,
+    depending on the API; requests about partitions of several brokers are split, and the responses merged. Error
+    codes are part of the response and do not change the exit status.
+
+    Example: kafka-msgs call OffsetFetch '{"groups": [{"groupId": "billing", "topics": null}]}' -b localhost
     """
     output_format = _form(text)
     from kafka_msgs.cli.frame_recorder import RecordingNetwork
     from kafka_msgs.client.core import ClientCore
 
     network = RecordingNetwork()
-    core = ClientCore(client_config(bootstrap_server, command_config, timeout), network)
+    core = ClientCore(cluster.config, network)
     try:
         found = network.run(_call(core, request, output_format, version, node))
         if not explain:

@@ -33,13 +33,11 @@ __all__ = ["capture_command"]
     multiple=True,
     default=DEFAULT_PORTS,
     show_default=True,
-    help="A port of the brokers; may be given several times.",
+    help="A broker port; may be repeated.",
 )
-@click.option(
-    "--any-port", is_flag=True, help="Look at every connection, and recognise those of Kafka by their content."
-)
-@click.option("--bodies", is_flag=True, help="Print the requests and responses too.")
-@click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the figures of each api.")
+@click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
+@click.option("--bodies", is_flag=True, help="Include the decoded requests and responses.")
+@click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the statistics of each API.")
 @report_option
 @rows_option
 @click.pass_context
@@ -53,10 +51,12 @@ def capture_command(
     report_dir: Path | None,
     output_format: str,
 ) -> None:
-    """Print the requests in pcap and pcapng files, and in recordings of tap, with their responses: latency, errors.
+    """Print the requests and responses in pcap and pcapng files, and in recordings of tap: latency and errors.
 
-    After them come the figures of each api and version, and a summary. What is missing or is not Kafka is reported at
-    its place. The exit status is 1 if anything is missing, damaged, or could not be decoded.
+    Statistics for each API and version follow, and a summary. Missing packets, corruption and other protocols are
+    reported at their position; the exit status is then 1.
+
+    Example: kafka-msgs capture traffic.pcapng --summary
     """
     total = CaptureTally()
     clients = ClientTally() if report_dir is not None else None

@@ -7,6 +7,8 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from kafka_msgs.cli.render.output import echo
+
 __all__ = ["completion_command"]
 
 _PROGRAM: Final = "kafka-msgs"
@@ -20,9 +22,11 @@ _VARIABLE: Final = "_KAFKA_MSGS_COMPLETE"
 def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, add this line to ~/.bashrc: eval "$(kafka-msgs completion bash)". For zsh it is the same in ~/.zshrc. For
-    fish, write the script to ~/.config/fish/completions/kafka-msgs.fish.
+    For bash or zsh, add the example to ~/.bashrc or ~/.zshrc. For fish, write the script to
+    ~/.config/fish/completions/kafka-msgs.fish.
+
+    Example: eval "$(kafka-msgs completion bash)"
     """
     made = get_completion_class(shell)
     assert made is not None, "click knows these shells"
-    click.echo(made(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())
+    echo(made(ctx.find_root().command, {}, _PROGRAM, _VARIABLE).source())

@@ -2,202 +2,238 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
+from kafka_msgs.cli.record_commands.record_filters import header_pattern, pattern, record_filter
+from kafka_msgs.cli.record_commands.record_printers import Part, RecordPrinter, parse_delimiter, parse_format
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import counting
-from kafka_msgs.cli.render.records import DECODERS, content_of, headers_of
-from kafka_msgs.cli.render.timestamps import iso_of_ms
-from kafka_msgs.internal_topics.records import TOPICS
+from kafka_msgs.cli.render.records import DECODERS
 
 if TYPE_CHECKING:
-    from kafka_msgs.client import Client, TopicPartition
+    from kafka_msgs.cli.record_commands.start_positions import Start
+    from kafka_msgs.client import Client
     from kafka_msgs.client.consumer import Consumer
-    from kafka_msgs.records import ConsumerRecord
 
 __all__ = ["consume_command"]
 
-_POLL_SECONDS: Final = 1.0
-_ROOM: Final = 1000
-"""The maximum number of records per poll."""
-
-_START: Final = re.compile(r"beginning|end|-?\d{1,19}|@\d{1,15}", re.ASCII)
+_REGISTRY: Final = "registry"
+_DECODERS: Final = (*DECODERS, _REGISTRY)
 
 
 def _start(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Parse the start position; a point in time becomes ``@`` and its milliseconds."""
-    if value is None or _START.fullmatch(value):
-        return value
-    try:
-        moment = datetime.fromisoformat(value.removeprefix("@"))
-    except ValueError:
-        reason = f"{value!r} is not beginning, end, an offset, -N for the last N, or @ with milliseconds or a time"
-        raise click.BadParameter(reason, ctx, param) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return f"@{max(0, int(moment.timestamp() * 1000))}"
+    from kafka_msgs.cli.record_commands.start_positions import parse_start
+
+    return parse_start(ctx, param, value)
 
 
 @click.command("consume")
-@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
+@click.argument("topics", metavar="[TOPIC]...", nargs=-1)
+@click.option("-t", "--topic", "more_topics", metavar="TOPIC", multiple=True, help="The same as the argument.")
 @broker_options()
-@click.option("--group", metavar="ID", help="Join this group, begin at its offsets, and commit what was printed.")
-@click.option("--no-commit", is_flag=True, help="With --group, commit nothing.")
-@click.option("--partition", "partitions", metavar="N", type=click.IntRange(min=0), multiple=True)
 @click.option(
+    "-G", "--group", metavar="ID", help="Join this group, start at its offsets, and commit the printed records."
+)
+@click.option("--no-commit", is_flag=True, help="With --group, commit no offsets.")
+@click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    metavar="N",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Read only this partition; may be repeated.",
+)
+@click.option(
+    "-o",
     "--from",
     "start",
-    metavar="WHERE",
+    metavar="POSITION",
     callback=_start,
-    help="beginning (the default), end, an offset, -N for the last N, or @ and milliseconds or a time such as "
-    "@2024-05-01T12:00:00. Not with --group.",
+    help="Start position: beginning (the default, as in kcat; Kafka's console consumer starts at the end), end for new "
+    "records only, an offset, -N for the last N records of each partition, or @TIME in milliseconds or ISO 8601, such "
+    "as @2024-05-01T12:00:00. With --group only beginning or end, for partitions without a committed offset.",
 )
-@click.option("--until-end", is_flag=True, help="Stop at the ends that the partitions have now. Not with --group.")
-@click.option("--max-messages", metavar="N", type=click.IntRange(min=1), help="Stop after N records.")
-@click.option("--read-committed", is_flag=True, help="Leave out the records of open and of aborted transactions.")
-@click.option("--key-decoder", type=click.Choice([*DECODERS]), help="What the bytes of keys are; text by default.")
-@click.option("--value-decoder", type=click.Choice([*DECODERS]), help="What the bytes of values are; text by default.")
-@click.option("--keys", metavar="SEPARATOR", help="As text, print the key and SEPARATOR in front of the value.")
+@click.option("--from-beginning", is_flag=True, help="The same as --from beginning.")
+@click.option("-e", "--until-end", is_flag=True, help="Stop at the current end of each partition. Not with --group.")
+@click.option("-c", "--max-messages", metavar="N", type=click.IntRange(min=1), help="Stop after N printed records.")
+@click.option("--read-committed", is_flag=True, help="Omit records of open and aborted transactions.")
 @click.option(
-    "--output", "output_format", type=click.Choice(["text", "jsonl"]), default="text", show_default=True,
-    help="Values as lines of text, or one JSON object per record, with offset, time and headers.",
-)  # fmt: skip
+    "--isolation-level",
+    type=click.Choice(["read_committed", "read_uncommitted"]),
+    help="Kafka's name for the same setting.",
+)
+@click.option(
+    "--match-key",
+    "keys",
+    metavar="REGEX",
+    type=pattern,
+    multiple=True,
+    help="Print only records whose key contains a match; may be repeated.",
+)
+@click.option(
+    "--match-value",
+    "values",
+    metavar="REGEX",
+    type=pattern,
+    multiple=True,
+    help="Print only records whose value contains a match; may be repeated.",
+)
+@click.option(
+    "--match-header",
+    "headers",
+    metavar="NAME[=REGEX]",
+    type=header_pattern,
+    multiple=True,
+    help="Print only records with this header, whose value contains a match; may be repeated.",
+)
+@click.option("--key-decoder", type=click.Choice(_DECODERS), help="Key format; text by default.")
+@click.option("--value-decoder", type=click.Choice(_DECODERS), help="Value format; text by default.")
+@click.option(
+    "--registry", metavar="URL", help="Schema registry of the decoder registry, which becomes the default for values."
+)
+@click.option(
+    "-K", "--keys", "key_separator", metavar="SEPARATOR", help="Print the key and SEPARATOR before each value."
+)
+@click.option(
+    "-D",
+    "--delimiter",
+    default="\\n",
+    metavar="TEXT",
+    type=parse_delimiter,
+    help="Text after each record; default: a line feed.",
+)
+@click.option("--null-marker", metavar="TEXT", default="<null>", show_default=True, help="Text that stands for null.")
+@click.option(
+    "-f",
+    "--format",
+    "template",
+    metavar="FORMAT",
+    type=parse_format,
+    help="Print each record in a kcat format: %t topic, %p partition, %o offset, %k key, %s value, %K and %S their "
+    "lengths (-1 for null), %T timestamp, %h headers, \\n line feed.",
+)
+@click.option(
+    "--output",
+    "output_format",
+    type=click.Choice(["text", "raw", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="Values as text, values as unchanged bytes, or one JSON object per record.",
+)
+@click.pass_context
 def consume_command(
+    ctx: click.Context,
+    /,
     topics: tuple[str, ...],
-    bootstrap_server: str,
-    command_config: Path | None,
-    timeout: int,
+    more_topics: tuple[str, ...],
+    cluster: ClusterOptions,
     group: str | None,
     no_commit: bool,
     partitions: tuple[int, ...],
     start: str | None,
+    from_beginning: bool,
     until_end: bool,
     max_messages: int | None,
     read_committed: bool,
-    key_decoder: str | None,
-    value_decoder: str | None,
-    keys: str | None,
+    isolation_level: str | None,
+    keys: tuple[re.Pattern[bytes], ...],
+    values: tuple[re.Pattern[bytes], ...],
+    headers: tuple[tuple[str, re.Pattern[bytes]], ...],
+    template: tuple[Part, ...] | None,
     output_format: str,
+    **output: Any,
 ) -> None:
-    """Print the records of topics as they come, until you interrupt it.
+    r"""Print the records of topics as they arrive, until Ctrl-C.
 
-    Keys and values of internal topics, such as __consumer_offsets, are opened by their messages. A value that is not
-    text is printed as JSON, and so is null.
+    Keys and values of internal topics, such as __consumer_offsets, are decoded to JSON. Values that are not UTF-8 are
+    printed as {"hex": ...}, and null as <null>; JSON output shows null as null. --timeout limits the start of the
+    command, and with --until-end each wait for records.
+
+    Example: kafka-msgs consume orders -b localhost --from -10 --until-end -f '%p:%o %k %s\n'
     """
-    if group is not None and (partitions or start is not None or until_end):
-        raise click.UsageError("--group decides about partitions and offsets, without --partition, --from, --until-end")
-    from kafka_msgs.client import Client
+    start = "beginning" if from_beginning else start
+    if group is not None and (partitions or until_end or start not in (None, "beginning", "end")):
+        raise click.UsageError("--group excludes --partition and --until-end, and allows only --from beginning or end")
+    names = (*topics, *more_topics)
+    if not names:
+        raise click.UsageError("Missing argument 'TOPIC'")
+    from kafka_msgs.cli.record_commands.consumption import Consumption
     from kafka_msgs.client.consumer import Consumer
+    from kafka_msgs.client.consumer.config import parse_consumer_properties
 
-    decoders = (key_decoder, value_decoder)
-    with (
-        Client(client_config(bootstrap_server, command_config, timeout)) as client,
-        Consumer(
-            client,
-            group_id=group,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed" if read_committed else "read_uncommitted",
-        ) as consumer,
-    ):
-        ends = None
-        if group is not None:
-            consumer.subscribe(topics)
-        else:
-            ends = _begin(client, consumer, topics, partitions, start)
-        commits = group is not None and not no_commit
-        try:
-            with counting("records read", when=not sys.stdout.isatty()) as progress:
-                found = _records(consumer, ends if until_end else None, max_messages, commits=commits)
-                for number, record in enumerate(found, 1):
-                    click.echo(_line(record, decoders, keys, output_format))
-                    progress(number)
-        except KeyboardInterrupt:
-            return
+    options: dict[str, Any] = {
+        "auto_offset_reset": "earliest",
+        **parse_consumer_properties(cluster.properties),
+        **({} if start is None else {"auto_offset_reset": "latest" if start == "end" else "earliest"}),
+        **({"isolation_level": "read_committed"} if read_committed else {}),
+        **({} if isolation_level is None else {"isolation_level": isolation_level}),
+        "group_id": group,
+        "auto_commit": False,
+    }
+    printer = _printer(cluster, template, output_format, output)
+    with cluster.client() as client, Consumer(client, **options) as consumer:
+        begun = _begin(client, consumer, names, group, partitions, start)
+        client.core.final_deadline = None
+        with counting("records read", when=not sys.stdout.isatty()) as progress:
+            consumption = Consumption(
+                consumer, record_filter(keys, values, headers), printer, progress,
+                ends=begun.ends if begun and until_end else None, stall_seconds=cluster.timeout,
+                max_records=max_messages, commits=group is not None and not no_commit,
+            )  # fmt: skip
+            try:
+                consumption.run()
+            except KeyboardInterrupt:
+                echo(f"{consumption.printed} record{'' if consumption.printed == 1 else 's'} read", err=True)
+    if begun and until_end and begun.leaderless:
+        ctx.exit(1)
 
 
 def _begin(
-    client: Client, consumer: Consumer, topics: tuple[str, ...], partitions: tuple[int, ...], start: str | None
-) -> Mapping[TopicPartition, int]:
-    """Assign the partitions, seek to the start position, and return the current end offsets."""
-    from kafka_msgs.admin.admin import Admin
-    from kafka_msgs.admin.partitions import OffsetSpec
-    from kafka_msgs.client import TopicPartition
+    client: Client,
+    consumer: Consumer,
+    topics: tuple[str, ...],
+    group: str | None,
+    partitions: tuple[int, ...],
+    start: str | None,
+) -> Start | None:
+    """Subscribe with a group, or assign partitions and return the start."""
+    if group is not None:
+        consumer.subscribe(topics)
+        return None
+    from kafka_msgs.cli.record_commands.start_positions import assign
 
-    admin = Admin(client)
-    described = admin.describe_topics(topics).all()
-    places = [
-        TopicPartition(str(name), each.partition_index)
-        for name, topic in described.items()
-        for each in topic.partitions
-        if not partitions or each.partition_index in partitions
-    ]
-    missing = sorted(set(partitions) - {each.partition for each in places})
-    if missing:
-        raise click.ClickException(f"there is no partition {missing[0]} of {', '.join(topics)}")
-    first, last = (
-        {place: each.offset for place, each in admin.list_offsets(dict.fromkeys(places, spec)).all().items()}
-        for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
-    )
-    consumer.assign(places)
-    if start is not None and start.startswith("@"):
-        consumer.seek_to_time(int(start[1:]))
-    else:
-        consumer.seek({place: _offset(start or "beginning", first[place], last[place]) for place in places})
-    return last
+    return assign(client, consumer, topics, partitions, start or "beginning")
 
 
-def _offset(start: str, first: int, last: int) -> int:
-    if start in ("beginning", "end"):
-        return first if start == "beginning" else last
-    number = int(start)
-    return max(first, last + number) if start.startswith("-") else min(max(first, number), last)
+def _printer(
+    cluster: ClusterOptions, template: tuple[Part, ...] | None, output_format: str, output: Mapping[str, Any]
+) -> RecordPrinter:
+    """Return the printer of the output options. With a format and in raw output, payloads are unchanged by default."""
+    registry = output["registry"] or cluster.registry
+    exact = template is not None or output_format == "raw"
 
+    def decoder(name: str | None, default: str) -> Callable[[Any], Any]:
+        chosen = name or default
+        if chosen != _REGISTRY:
+            return bytes if exact and name is None else DECODERS[chosen]
+        if registry is None:
+            raise click.UsageError("the decoder registry needs --registry")
+        from kafka_msgs.cli.record_commands.registry_payloads import open_registry, payload_decoder
 
-def _records(
-    consumer: Consumer, ends: Mapping[TopicPartition, int] | None, most: int | None, *, commits: bool
-) -> Iterator[ConsumerRecord]:
-    """Yield at most ``most`` records, up to the ends. After each poll, the yielded records are committed."""
-    left = most
-    while (left is None or left > 0) and not _at(consumer, ends):
-        found = consumer.poll(_POLL_SECONDS, max_records=_ROOM if left is None else min(left, _ROOM))
-        yield from (each for each in found if ends is None or each.offset < ends[each.topic, each.partition])  # type: ignore[index]
-        if found and commits:
-            consumer.commit()
-        left = None if left is None else left - len(found)
+        return payload_decoder(open_registry(registry, cluster.timeout))
 
-
-def _at(consumer: Consumer, ends: Mapping[TopicPartition, int] | None) -> bool:
-    return ends is not None and all(consumer.position(place) >= end for place, end in ends.items())
-
-
-def _line(record: ConsumerRecord, decoders: tuple[str | None, str | None], keys: str | None, output_format: str) -> str:
-    topic = record.topic if record.topic in TOPICS else None
-    content = content_of(record, topic, *decoders)
-    if output_format == "jsonl":
-        facts = {
-            "topic": record.topic,
-            "partition": record.partition,
-            "offset": record.offset,
-            "timestamp": record.timestamp,
-            "time": iso_of_ms(record.timestamp),
-        }
-        return _json({**facts, **content, "headers": headers_of(record)})
-    if topic is not None:
-        return _json(content)
-    value = _text(content["value"])
-    return value if keys is None else f"{_text(content['key'])}{keys}{value}"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return RecordPrinter(
+        output_format, template,
+        key_decoder=decoder(output["key_decoder"], "text"),
+        value_decoder=decoder(output["value_decoder"], _REGISTRY if output["registry"] else "text"),
+        key_separator=output["key_separator"],
+        delimiter=output["delimiter"],
+        null_marker=output["null_marker"],
+    )  # fmt: skip

@@ -11,7 +11,9 @@ consumer_groups_command = groups_command(
     CONSUMER,
     """List and describe consumer groups, and reset or delete their offsets.
 
-    They are groups of the classic protocol and of KIP-848. A group without members shows its offsets too (KIP-88);
-    standard error notes that it has none. The exit status is 1 where something was refused or failed.
+    The groups use the classic protocol or KIP-848. Offsets of groups without members are shown (KIP-88), with a
+    note on standard error. The exit status is 1 if the command failed or an item was refused.
+
+    Example: kafka-msgs consumer-groups --describe --group billing -b localhost
     """,
 )

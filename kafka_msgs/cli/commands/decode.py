@@ -18,12 +18,14 @@ __all__ = ["decode_command"]
 @message_argument
 @click.argument("version", type=int)
 @click.argument("data", default="-")
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON form of Kafka's own tools.")
-@click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in the format of Kafka's own tools.")
+@click.option("--explain", is_flag=True, help="Print the meaning of each byte, also of malformed data.")
 def decode_command(message: type[Message], version: int, data: str, as_json: bool, explain: bool) -> None:
-    """Decode DATA as MESSAGE at VERSION, without a header in front.
+    """Decode DATA, a message without its header, as MESSAGE at VERSION.
 
-    DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes.
+    DATA is hexadecimal text, - for hexadecimal text on standard input, or @FILE for the bytes of a file.
+
+    Example: kafka-msgs decode HeartbeatRequest 0 00037465610000000700036d2d31
     """
     raw = read_binary(data)
     if explain:

@@ -42,30 +42,35 @@ def _decoder(side: str) -> Callable[[F], F]:
 @_topic("cluster-metadata", "__cluster_metadata")
 @_topic("share-state", "__share_group_state")
 @_topic("remote-log-metadata", "__remote_log_metadata")
-@click.option("--deep", is_flag=True, help="Print the records too; decoding them implies it.")
+@click.option("--deep", is_flag=True, help="Print the records; implied by record decoders.")
 @_decoder("key")
 @_decoder("value")
-@click.option("--skip-record-metadata", is_flag=True, help="Of records, print the key and the value only.")
-@click.option("--from-offset", type=click.IntRange(min=0), default=0, help="Leave out what is before this offset.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Read no further than this into each file of batches.")
-@click.option("--verify-index-only", is_flag=True, help="Of indexes, print only what contradicts their segment.")
-@click.option("--index-sanity-check", is_flag=True, help="Of indexes, print only damage; do not read their segment.")
+@click.option("--skip-record-metadata", is_flag=True, help="Print only the key and the value of records.")
+@click.option("--from-offset", type=click.IntRange(min=0), default=0, help="Skip offsets before this one.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Read at most this many bytes of each batch file.")
+@click.option("--verify-index-only", is_flag=True, help="Print only index entries that contradict their segment.")
+@click.option("--index-sanity-check", is_flag=True, help="Print only corrupt index entries; do not read segments.")
 @click.option(
-    "--summary", "only_summary", is_flag=True, help="Print only damage and the summary: several times as fast."
+    "--summary",
+    "only_summary",
+    is_flag=True,
+    help="Print only corruption and the summary, which is several times faster.",
 )
 @rows_option
 @click.pass_context
 def dump_log_command(
     ctx: click.Context, /, paths: tuple[Path, ...], output_format: str, only_summary: bool, deep: bool, **asked: Any
 ) -> None:
-    """Print the batches and records in segments and KRaft snapshots, the entries of indexes and the small files.
+    """Print the batches and records of segments and KRaft snapshots, index entries and small files.
 
-    PATHS are files, directories of partitions, or whole log directories. Of a log directory and an option such as
-    --offsets, only the partitions of that topic are printed.
+    PATHS are files, partition directories or log directories. An option such as --offsets selects the partitions of
+    that topic in a log directory.
 
-    At the end comes a summary. Damage is reported where it is, and reading goes on behind it; then the exit status is
-    1. Entries of an index are compared with the segment beside it. Zeros at the end of the last segment are space that
-    the broker allocated in advance; the summary counts them.
+    A summary follows the rows. Corruption is reported at its position and does not stop the command; the exit
+    status is then 1. Index entries are compared with their segment. Zeros at the end of the last segment are space
+    that the broker allocated in advance; the summary counts them.
+
+    Example: kafka-msgs dump-log /var/lib/kafka/orders-0 --deep
     """
     summary = LogSummary()
     view = _view(only_summary=only_summary, deep=deep, **asked)

@@ -8,6 +8,7 @@ import click
 
 from kafka_msgs.cli.argument_data import read_text
 from kafka_msgs.cli.message_names import message_argument
+from kafka_msgs.cli.render.output import echo, write_bytes
 from kafka_msgs.message import Message
 
 __all__ = ["encode_command"]
@@ -19,9 +20,11 @@ __all__ = ["encode_command"]
 @click.argument("text", metavar="JSON", default="-")
 @click.option("--binary", is_flag=True, help="Write the raw bytes instead of hexadecimal text.")
 def encode_command(message: type[Message], version: int, text: str, binary: bool) -> None:
-    """Encode JSON, in the form of Kafka's own tools, as MESSAGE at VERSION.
+    """Encode JSON, in the format of Kafka's own tools, as MESSAGE at VERSION.
 
     JSON is the text itself, - for standard input, or @FILE for a file.
+
+    Example: kafka-msgs encode HeartbeatRequest 0 '{"groupId": "tea", "generationId": 7, "memberId": "m-1"}'
     """
     try:
         obj = json.loads(read_text(text))
@@ -29,6 +32,6 @@ def encode_command(message: type[Message], version: int, text: str, binary: bool
         raise click.ClickException(f"not JSON: {error}") from None
     data = message.from_json(obj, version).encode(version)
     if binary:
-        click.echo(data, nl=False)
+        write_bytes(data)
     else:
-        click.echo(data.hex())
+        echo(data.hex())

@@ -20,7 +20,10 @@ _COLUMNS: Final = ("code", "name", "retriable")
 @click.argument("requested", metavar="[CODE|NAME]", default="")
 @listing_option
 def errors_command(requested: str, output_format: str) -> None:
-    """List the error codes, or the one with this CODE, or those whose name contains NAME."""
+    """List error codes: all, the one with CODE, or those whose name contains NAME.
+
+    Example: kafka-msgs errors coordinator
+    """
     found = list(_matching(requested))
     if not found:
         raise click.ClickException(f"this release has no error {requested}")

@@ -34,7 +34,7 @@ def _request(ctx: click.Context, param: click.Parameter, value: str | None) -> t
         return None
     match = _REQUEST.fullmatch(value)
     if match is None:
-        raise click.BadParameter(f"{value!r} does not read API/VERSION, such as OffsetFetch/2 or 9/2", ctx, param)
+        raise click.BadParameter(f"{value!r} is not API/VERSION, such as OffsetFetch/2 or 9/2", ctx, param)
     return _api_key(match["api"], ctx), int(match["version"])
 
 
@@ -58,17 +58,24 @@ def _api_key(api: str, ctx: click.Context) -> int:
     "request",
     metavar="API/VERSION",
     callback=_request,
-    help="DATA is the response to a request with this api key or name, and version, such as OffsetFetch/2.",
+    help="DATA is the response to a request with this API key or name, and version, such as OffsetFetch/2.",
 )
 @definitions_options
-@click.option("--size-prefix", is_flag=True, help="DATA starts with the four bytes of size that frames have.")
-@click.option("--json", "as_json", is_flag=True, help="Print header and message in the JSON form of Kafka's own tools.")
-@click.option("--explain", is_flag=True, help="Print what each byte means, also when the bytes are malformed.")
+@click.option("--size-prefix", is_flag=True, help="DATA starts with the four-byte size of a frame.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the header and the message as JSON in the format of Kafka's own tools.",
+)
+@click.option("--explain", is_flag=True, help="Print the meaning of each byte, also of malformed data.")
 def frame_command(data: str, request: tuple[int, int] | None, size_prefix: bool, as_json: bool, explain: bool) -> None:
-    """Decode DATA as a request with its header: its first four bytes are api key and version.
+    """Decode DATA, a request with its header, or with --response-to a response.
 
-    DATA is hexadecimal text, - for such text on standard input, or @FILE for a file's raw bytes. A response does not
-    say what it is: name its request with --response-to.
+    The first four bytes of a request are its API key and version; for a response, --response-to specifies them. DATA is
+    hexadecimal text, - for hexadecimal text on standard input, or @FILE for the bytes of a file.
+
+    Example: kafka-msgs frame 0012000000000001ffff --explain
     """
     payload = _payload(read_binary(data), size_prefix)
     if explain:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -47,22 +47,23 @@ _TYPES: Final = ("classic", "consumer", "share", "streams")
 @click.argument("requested", metavar="[GROUP]...", nargs=-1)
 @broker_options(required=False)
 @log_dirs_option(required=False)
-@click.option("--list", "listing", is_flag=True, help="List the groups; this is the default.")
+@click.option("--list", "listing", is_flag=True, help="List the groups. This is the default.")
 @click.option("--members", is_flag=True, help="Print one row per member, with its subscription and assignment.")
 @click.option(
-    "--group-type", metavar="TYPE", type=click.Choice(_TYPES, case_sensitive=False), help="Of this type only."
+    "--group-type",
+    metavar="TYPE",
+    type=click.Choice(_TYPES, case_sensitive=False),
+    help="Show only groups of this type.",
 )
-@click.option("--protocol", help="Of this protocol type only, such as consumer or connect.")
-@click.option("--consumer", "short", flag_value="consumer", help="Groups of consumers only, of either protocol.")
-@click.option("--share", "short", flag_value="share", help="Share groups only.")
-@click.option("--streams", "short", flag_value="streams", help="Streams groups only.")
+@click.option("--protocol", help="Show only groups of this protocol type, such as consumer or connect.")
+@click.option("--consumer", "short", flag_value="consumer", help="Show only consumer groups of either protocol.")
+@click.option("--share", "short", flag_value="share", help="Show only share groups.")
+@click.option("--streams", "short", flag_value="streams", help="Show only streams groups.")
 @report_option
 @listing_option
 def groups_command(
     requested: tuple[str, ...],
-    bootstrap_server: str | None,
-    command_config: Path | None,
-    timeout: int,
+    cluster: ClusterOptions,
     log_dirs: tuple[Path, ...],
     listing: bool,
     members: bool,
@@ -72,19 +73,22 @@ def groups_command(
     report_dir: Path | None,
     output_format: str,
 ) -> None:
-    """List groups of every type: kind, state, members, lag and last commit, also of empty groups.
+    """List groups of every type: kind, state, members, lag and last commit, including empty groups.
 
-    They are those of a cluster, or with --log-dirs those in files; with names of groups only these. Only files have the
-    time of the last commit. The exit status is 1 if some record could not be read; standard error lists these.
+    The groups belong to a cluster, or with --log-dirs to a broker's files. GROUP selects groups. Only files contain
+    the time of the last commit. The exit status is 1 if a record could not be read; standard error lists these
+    records.
+
+    Example: kafka-msgs groups --members -b localhost
     """
-    if bool(log_dirs) == (bootstrap_server is not None):
-        raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+    if bool(log_dirs) == (cluster.bootstrap_server is not None):
+        raise click.UsageError("expected --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
     if listing and members:
-        raise click.UsageError("give --list or --members")
+        raise click.UsageError("--list excludes --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
-    if bootstrap_server is None:
+    if cluster.bootstrap_server is None:
         found = read_groups_from(log_dirs)
         groups = [
             each
@@ -101,11 +105,10 @@ def groups_command(
         report_groups(found, groups, log_dirs, report_dir)
         report_problems(found.problems)
         return
-    from kafka_msgs.admin.admin import Admin
     from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
     from kafka_msgs.cli.group_commands.summary_rows import member_summaries, summaries
 
-    with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
+    with cluster.admin() as admin:
         source = BrokerGroups(admin)
         listed = [each for each in source.list_groups() if choice(each.type, each.protocol_type)]
         for name in requested:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
+from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.log_groups import read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.output import echo, id_text
 from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
 from kafka_msgs.cli.report_options import report_option
 
@@ -44,29 +46,27 @@ Rows = Sequence[Mapping[str, Any]]
 @click.option(
     "--end-offsets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of what kafka-get-offsets printed. By default the ends of the partitions in the log directories.",
+    help="Output of kafka-get-offsets; default: the ends of the partitions in the log directories.",
 )
-@click.option("--records-only", is_flag=True, help="Do not read records to find how long they wait.")
-@click.option("--watch", metavar="SECONDS", type=click.FloatRange(min=0.1), help="Ask again and again, so far apart.")
+@click.option("--records-only", is_flag=True, help="Do not read records to determine their age.")
+@click.option("--watch", metavar="TIME", type=duration("s", min_seconds=0.1), help="Repeat every TIME, such as 5s.")
 @click.option("--rounds", metavar="N", type=click.IntRange(min=1), help="With --watch, stop after N rounds.")
-@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="End with status 3 if a lag is above N.")
+@click.option("--max-lag", metavar="N", type=click.IntRange(min=0), help="Exit with status 3 if a lag exceeds N.")
 @click.option(
     "--max-seconds",
-    metavar="S",
-    type=click.FloatRange(min=0),
-    help="End with status 3 if a record waits longer than S.",
+    metavar="TIME",
+    type=duration("s"),
+    help="Exit with status 3 if the oldest unread record has waited longer, such as 5m.",
 )
 @report_option
-@click.option("--prometheus", is_flag=True, help="Print metrics in the text format of Prometheus.")
+@click.option("--prometheus", is_flag=True, help="Print Prometheus metrics.")
 @listing_option
 @click.pass_context
 def lag_command(
     ctx: click.Context,
     /,
     requested: tuple[str, ...],
-    bootstrap_server: str | None,
-    command_config: Path | None,
-    timeout: int,
+    cluster: ClusterOptions,
     log_dirs: tuple[Path, ...],
     end_offsets: Path | None,
     records_only: bool,
@@ -78,22 +78,24 @@ def lag_command(
     report_dir: Path | None,
     output_format: str,
 ) -> None:
-    """List the committed offsets of all groups with their lag, the largest lag first, also of empty groups.
+    """List the committed offsets of all groups with their lag, largest lag first, including empty groups.
 
-    With names of groups only these. A lag is empty where the end of the partition is not known. With a broker there is
-    also the time: how many seconds the first unread record of a partition has been waiting. Log directories answer
-    without a broker; the exit status is then 1 if some record could not be read, and standard error lists these.
+    GROUP selects groups. The lag is empty if the end of the partition is unknown. With a broker, lagSeconds is the
+    age of the first unread record of a partition. With --log-dirs, no broker is needed; the exit status is 1 if a
+    record could not be read, and standard error lists these records.
 
-    With --watch, a terminal shows the newest round, and other output gets one round after the other. With --max-lag and
-    --max-seconds the exit status is 3 if the last round is above a limit.
+    With --watch, a terminal shows the newest round; files and pipes receive all rounds. With --max-lag
+    and --max-seconds, the exit status is 3 if the last round exceeds a limit.
+
+    Example: kafka-msgs lag billing --watch 5s -b localhost
     """
-    if bool(log_dirs) == (bootstrap_server is not None):
-        raise click.UsageError("give --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
+    if bool(log_dirs) == (cluster.bootstrap_server is not None):
+        raise click.UsageError("expected --bootstrap-server or --log-dirs" + (", not both" if log_dirs else ""))
     if log_dirs and watch is not None:
         raise click.UsageError("--watch needs --bootstrap-server")
     if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
-    if bootstrap_server is None:
+    if cluster.bootstrap_server is None:
         found = read_groups_from(log_dirs, end_offsets)
         groups = select_groups(found, requested)
         rows: Rows = [_row(group, each) for group in groups for each in group.offsets]
@@ -102,14 +104,14 @@ def lag_command(
         report_groups(found, groups, log_dirs, report_dir)
         report_problems(found.problems)
     else:
-        from kafka_msgs.admin.admin import Admin
         from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
         from kafka_msgs.cli.group_commands.lags import compute_lags, row_of
 
-        with Admin(client_config(bootstrap_server, command_config, timeout)) as admin:
+        with cluster.admin() as admin:
             source = BrokerGroups(admin)
 
             def ask() -> Rows:
+                cluster.limit(admin.client)
                 return [row_of(each) for each in compute_lags(source, requested, times=not records_only)]
 
             rows = _rounds(ask, output_format, prometheus, watch, rounds)
@@ -143,7 +145,7 @@ def _show(rows: Rows, output_format: str, prometheus: bool) -> None:
         from kafka_msgs.cli.group_commands.lags import metrics
         from kafka_msgs.report.prometheus import metrics_text
 
-        click.echo(metrics_text(metrics(rows)), nl=False)
+        echo(metrics_text(metrics(rows)), nl=False)
     else:
         print_listing(output_format, _COLUMNS, rows, in_table=_IN_TABLE)
 
@@ -174,7 +176,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
         "committed": short_time(committed.commit_timestamp),
         "expireTimestamp": committed.expire_timestamp,
         "expireTime": iso_of_ms(committed.expire_timestamp),
-        "topicId": None if committed.topic_id is None else str(committed.topic_id),
+        "topicId": None if committed.topic_id is None else id_text(committed.topic_id),
     }
 
 

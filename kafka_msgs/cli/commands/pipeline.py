@@ -18,6 +18,7 @@ from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option
 from kafka_msgs.cli.render.console import console, table
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
@@ -44,31 +45,33 @@ _FEATURE: Final = "kafka-msgs pipeline"
 _ROWS: Final = 20
 """The number of table rows on the screen; the report has more, and the Parquet tables have all rows."""
 
-_OUT: Final = "Where the tables go; empty or new, or with an earlier run that the command goes on from."
+_OUT: Final = "Directory of the tables: new or empty, or with an earlier run, which the command continues."
 
 _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
 
 @click.group("pipeline", cls=FullHelpGroup)
 def pipeline_command() -> None:
-    """Run a job over log directories or captures: Parquet tables, and a report with plots.
+    """Run a job over log directories or captures that writes Parquet tables and a report with plots.
 
-    Jobs run in Spark: in the session that spark-submit gives, or on this machine. Those with --engine local need none.
+    Jobs run in Spark: in the session of spark-submit, or on this machine. Jobs with --engine local need no Spark.
+
+    Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets --engine local
     """
 
 
 def _options(command: F) -> F:
     """Add the common options of all jobs."""
     for option in (
-        click.option("--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark; may be repeated."),
+        click.option("--conf", metavar="NAME=VALUE", multiple=True, help="A Spark property; may be repeated."),
         click.option(
             "--master",
             metavar="URL",
             callback=master_url,
-            help="Where Spark runs, such as local[4]; default: the setting of Spark, or all cores.",
+            help="Spark master, such as local[4]; default: Spark's configuration, or all cores.",
         ),
         click.option(
-            "--report", "report_dir", type=click.Path(path_type=Path), help="Where the report goes; default: --out."
+            "--report", "report_dir", type=click.Path(path_type=Path), help="Directory of the report; default: --out."
         ),
         click.option(
             "--format",
@@ -76,7 +79,7 @@ def _options(command: F) -> F:
             type=click.Choice(FORMAT_NAMES),
             default=FORMAT_NAMES[0],
             show_default=True,
-            help="What the tables are; delta and iceberg add a version to those of an earlier run.",
+            help="Table format; delta and iceberg add a version to the tables of an earlier run.",
         ),
         click.option("--out", required=True, metavar="DIR", help=_OUT),
     ):
@@ -89,9 +92,9 @@ def _options(command: F) -> F:
 @click.option(
     "--end-offsets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What kafka-get-offsets printed, for the lag; default: the ends of the partitions in the inputs.",
+    help="Output of kafka-get-offsets, for the lag; default: the ends of the partitions in the inputs.",
 )
-@click.option("--history", is_flag=True, help="Write the table history, too: every commit that the log still has.")
+@click.option("--history", is_flag=True, help="Also write the table history: every commit in the log.")
 @engine_option
 @_options
 def group_offsets_command(
@@ -100,10 +103,12 @@ def group_offsets_command(
     history: bool,
     **options: Any,
 ) -> None:
-    """Every committed offset of every group, empty ones included, and the lag.
+    """Write every committed offset of every group, including empty groups, and the lag.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
-    --out may hold an earlier run over the same inputs: then only what is new is read.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also a URI such as
+    s3://. If --out contains an earlier run over the same inputs, the job reads only new data.
+
+    Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
     """
 
     def run(found: JobInputs) -> JobRun[Any, Any]:
@@ -126,10 +131,12 @@ def group_offsets_command(
 @engine_option
 @_options
 def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
-    """Members, assignments, epochs and topologies of all groups.
+    """Write the members, assignments, epochs and topologies of all groups.
 
-    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also s3:// and the like.
-    --out may hold an earlier run over the same inputs: then only what is new is read.
+    INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also a URI such as
+    s3://. If --out contains an earlier run over the same inputs, the job reads only new data.
+
+    Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
     """
 
     def run(found: JobInputs) -> JobRun[Any, Any]:
@@ -150,10 +157,12 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 @engine_option
 @_options
 def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
-    """Per topic, partition and hour: records, bytes, codecs, sizes, producers, transactions, order of times.
+    """Profile topics by partition and hour: records, bytes, codecs, sizes, producers, transactions, timestamp order.
 
-    INPUT is a log directory, or the directory of a partition; with Spark also s3:// and the like. --out may hold an
-    earlier run over the same inputs: then only what is new is read.
+    INPUT is a log directory or a partition directory; with Spark also a URI such as s3://. If --out contains an
+    earlier run over the same inputs, the job reads only new data.
+
+    Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
     """
 
     def run(found: JobInputs) -> JobRun[Any, Any]:
@@ -172,26 +181,30 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @pipeline_command.command("records")
 @_Paths
 @click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help=_OUT)
-@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="This process.")
+@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Execution engine.")
 @click.option(
-    "--columns", metavar="NAMES", help="Columns, with commas, * for all; default: those of the source kafka-log."
+    "--columns",
+    metavar="NAMES",
+    help="Columns, separated by commas; * for all; default: the columns of the source kafka-log.",
 )
-@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only this topic; may be repeated.")
-@click.option("--partition", "partitions", type=int, multiple=True, help="Only this number; may be repeated.")
-@click.option("--control", is_flag=True, help="The records of markers, too.")
+@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Export only this topic; may be repeated.")
+@click.option("--partition", "partitions", type=int, multiple=True, help="Export only this partition; may be repeated.")
+@click.option("--control", is_flag=True, help="Include control records.")
 @click.option(
     "--compression",
     type=click.Choice(["snappy", "zstd", "lz4", "none"]),
     default="snappy",
     show_default=True,
-    help="Of the files.",
+    help="Compression codec of the Parquet files.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that write.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of writer processes.")
 def records_command(**options: Any) -> None:
-    """Every record, as Parquet: a file per segment, below topic=NAME/partition=NUMBER; without Spark and Java.
+    """Export every record to Parquet, one file per segment below topic=NAME/partition=NUMBER, without Spark.
 
-    INPUT is a log directory, or the directory of one partition. The memory that it takes does not grow with the files.
-    Damage is a row with the reason in the column _error. In Spark the source kafka-log has the same rows.
+    INPUT is a log directory or a partition directory. Memory use does not grow with the files. Corrupt records are
+    rows with the reason in the column _error. The Spark source kafka-log has the same rows.
+
+    Example: kafka-msgs pipeline records /var/lib/kafka --out /tmp/records --topic orders
     """
     from kafka_msgs.cli.record_export import run_records
 
@@ -200,13 +213,15 @@ def records_command(**options: Any) -> None:
 
 @pipeline_command.command("capture-report")
 @_Paths
-@click.option("--port", "ports", type=int, multiple=True, help="A port of brokers; may be repeated; default: 9092.")
-@click.option("--any-port", is_flag=True, help="Recognize brokers on any port by their traffic.")
+@click.option("--port", "ports", type=int, multiple=True, help="A broker port; may be repeated; default: 9092.")
+@click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
 @_options
 def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_port: bool, **options: Any) -> None:
-    """Per api and version: counts, latencies, sizes, errors, clients.
+    """Report the traffic in captures by API and version: counts, latencies, sizes, errors, clients.
 
-    INPUT is a capture of packets, pcap or pcapng; a path, or s3:// and the like.
+    INPUT is a pcap or pcapng file; a path, or a URI such as s3://.
+
+    Example: kafka-msgs pipeline capture-report traffic.pcapng --out /tmp/report
     """
     requested = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
@@ -219,17 +234,19 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
 
 
 @pipeline_command.command("wire-compat")
-@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many seeds are tried.")
-@click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
-@click.option("--message", "messages", multiple=True, help="Only this message; may be repeated.")
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Number of seeds.")
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="The first seed.")
+@click.option("--message", "messages", multiple=True, help="Test only this message; may be repeated.")
 @_options
 @click.pass_context
 def wire_compat_command(
     ctx: click.Context, /, seeds: int, first_seed: int, messages: tuple[str, ...], **options: Any
 ) -> None:
-    """Differential fuzzing: random messages and damaged bytes through every executor, which must agree.
+    """Fuzz all executors with random messages and corrupt bytes, and compare their results.
 
     The exit status is 1 if they differ.
+
+    Example: kafka-msgs pipeline wire-compat --seeds 100 --out /tmp/fuzz
     """
 
     def check(_: FilesystemOptions) -> Frames:
@@ -307,7 +324,7 @@ def _run(
 def _show(report: Report, files: Iterable[str]) -> None:
     show_tables(report, console())
     for path in files:
-        click.echo(path)
+        echo(path)
 
 
 def show_tables(report: Report, screen: Console) -> None:

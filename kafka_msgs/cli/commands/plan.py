@@ -10,6 +10,7 @@ from rich.syntax import Syntax
 from kafka_msgs.cli.message_names import message_argument
 from kafka_msgs.cli.output_options import json_option
 from kafka_msgs.cli.render.console import console, print_json
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.codec import DEFAULT_OPTIONS
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import StructPlan, WireValue, compile_plan
@@ -25,24 +26,27 @@ __all__ = ["plan_command"]
 @json_option("Print a JSON object; its fields are in the order of the wire.")
 @click.option("--source", "show_source", is_flag=True, help="Print the generated Python instead.")
 def plan_command(message: type[Message], version: int, as_json: bool, show_source: bool) -> None:
-    """Print the plan of MESSAGE at VERSION: every value on the wire, in order."""
+    """Print the plan of MESSAGE at VERSION: every value on the wire, in order.
+
+    Example: kafka-msgs plan HeartbeatRequest 4
+    """
     plan = compile_plan(message, version)
     if as_json and show_source:
-        raise click.UsageError("give either --json or --source")
+        raise click.UsageError("--json excludes --source")
     if as_json:
         print_json(
             {"name": plan.name, "version": version, "flexible": plan.root.flexible, "fields": _fields(plan.root)}
         )
         return
     if not show_source:
-        click.echo(str(plan))
+        echo(str(plan))
         return
     text = source(plan, DEFAULT_OPTIONS)
     out = console()
     if out.is_terminal:
         out.print(Syntax(text, "python", background_color="default", word_wrap=True))
     else:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
 
 
 def _fields(plan: StructPlan) -> list[dict[str, Any]]:

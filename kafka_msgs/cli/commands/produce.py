@@ -2,178 +2,176 @@
 
 from __future__ import annotations
 
-import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
+from attrs import define
 
-from kafka_msgs.cli.broker_options import broker_options, client_config
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
+from kafka_msgs.cli.record_commands.record_input import Encoder, NewRecord, records_of_json_lines, records_of_lines
+from kafka_msgs.cli.render.output import CommandError, echo
 from kafka_msgs.cli.render.progress import counting
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.producer import Delivery, Producer
-    from kafka_msgs.client.producer.config import Acks
+    from kafka_msgs.client.producer import Producer
 
 __all__ = ["produce_command"]
 
-_WAITING: Final = 10_000
-"""The maximum number of records in flight before the command waits for the oldest."""
 
-_FIELDS: Final = ("topic", "partition", "offset", "timestamp", "time", "key", "value", "headers")
-"""The allowed fields of an object: all fields of ``consume --output jsonl``. Offset and readable time are ignored."""
-
-_ACKS: Final[Mapping[str, Acks]] = {"all": "all", "1": 1, "0": 0}
-
-
-class _New(NamedTuple):
-    """A record to write; if the time or the partition is None, the producer sets it."""
-
-    value: bytes | None
-    key: bytes | None = None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-    partition: int | None = None
-    timestamp: int | None = None
-
-
-def _header(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
-    pairs = [value.partition("=") for value in values]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise click.BadParameter(f"{name!r} does not read NAME=VALUE", ctx, param)
-    return tuple((name, value.encode()) for name, _, value in pairs)
+def _header(text: str) -> tuple[str, bytes]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+    return name, value.encode()
 
 
 @click.command("produce")
-@click.argument("topic")
+@click.argument("topic", required=False)
 @click.argument("source", metavar="[FILE]", type=click.File("rb"), default="-")
+@click.option("-t", "--topic", "named_topic", metavar="TOPIC", help="The same as the argument TOPIC.")
 @broker_options()
-@click.option("--key-separator", metavar="TEXT", help="What is before TEXT in a line is the key.")
-@click.option("--jsonl", is_flag=True, help="Each line is an object, as consume --output jsonl prints them.")
-@click.option("--empty-is-null", is_flag=True, help="An empty value is null: a tombstone in a compacted topic.")
-@click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, callback=_header, help="May be repeated.")
-@click.option("--partition", metavar="N", type=click.IntRange(min=0), help="By default the key decides.")
-@click.option("--compression", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none")
-@click.option("--acks", type=click.Choice(list(_ACKS)), default="all", show_default=True)
+@click.option("-K", "--key-separator", metavar="TEXT", help="The text before the first TEXT in a line is the key.")
+@click.option("--jsonl", is_flag=True, help="Each line is a JSON object in the format of consume --output jsonl.")
+@click.option("-Z", "--empty-is-null", is_flag=True, help="Write empty values as null: tombstones in compacted topics.")
+@click.option("--null-marker", metavar="TEXT", help="Write keys and values equal to TEXT as null.")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    metavar="NAME=VALUE",
+    type=_header,
+    multiple=True,
+    help="Add a header to each record; may be repeated.",
+)
+@click.option(
+    "-p", "--partition", metavar="N", type=click.IntRange(min=0), help="By default, the key selects the partition."
+)
+@click.option(
+    "-z",
+    "--compression",
+    type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]),
+    default="none",
+    show_default=True,
+    help="Compression codec.",
+)
+@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True, help="Required acks.")
+@click.option("--registry", metavar="URL", help="The schema registry of the following options.")
+@click.option("--key-schema", metavar="SCHEMA", help="Encode keys, which are JSON, with a registered schema.")
+@click.option(
+    "--value-schema",
+    metavar="SCHEMA",
+    help="Encode values, which are JSON, with a registered schema: an id, SUBJECT or SUBJECT:VERSION.",
+)
 def produce_command(
-    topic: str,
+    topic: str | None,
     source: BinaryIO,
-    bootstrap_server: str,
-    command_config: Path | None,
-    timeout: int,
+    named_topic: str | None,
+    cluster: ClusterOptions,
     key_separator: str | None,
     jsonl: bool,
     empty_is_null: bool,
+    null_marker: str | None,
     headers: tuple[tuple[str, bytes], ...],
     partition: int | None,
     compression: str,
     acks: str,
+    **schemas: str | None,
 ) -> None:
     """Write each line of FILE, by default standard input, as a record of TOPIC.
 
-    In a JSON object, key and value are text, null, or {"hex": ...}; other values are written as JSON. Standard error
-    says how many records were written. The exit status is 1 if some were not.
+    Lines are sent as they arrive, for example from tail -f. In a JSON object, key and value are text, null, or
+    {"hex": ...}; other values are written as JSON. The number of written records is printed on standard error. The exit
+    status is 1 if some were not written. --timeout limits the delivery of each record.
+
+    Example: echo '42:{"total": 7}' | kafka-msgs produce orders -b localhost -K :
     """
+    if named_topic is not None and topic is not None:
+        source, topic = cast(BinaryIO, click.File("rb")(topic)), named_topic
+    name = topic or named_topic
+    if name is None:
+        raise click.UsageError("Missing argument 'TOPIC'")
     if jsonl and key_separator is not None:
-        raise click.UsageError("give --jsonl or --key-separator")
+        raise click.UsageError("--jsonl excludes --key-separator")
     from kafka_msgs.client.producer import Producer
+    from kafka_msgs.client.producer.config import parse_producer_properties
 
-    separator = None if key_separator is None else key_separator.encode()
-    found = _objects(source) if jsonl else _lines(source, separator)
-    with Producer(
-        client_config(bootstrap_server, command_config, timeout),
-        compression=compression,
-        acks=_ACKS[acks],
-        delivery_timeout=timeout / 1000,
-        request_timeout=timeout / 1000,
-        max_block=timeout / 1000,
-    ) as producer:
-        records = (
-            each._replace(
-                value=None if empty_is_null and not each.value else each.value,
-                headers=(*headers, *each.headers),
-                partition=each.partition if partition is None else partition,
-            )
-            for each in found
+    encoders = _encoder(cluster, schemas, "key_schema"), _encoder(cluster, schemas, "value_schema")
+    if jsonl:
+        found = records_of_json_lines(source, *encoders)
+    else:
+        separator, marker = (None if each is None else each.encode() for each in (key_separator, null_marker))
+        found = records_of_lines(source, separator, marker, *encoders)
+    options: dict[str, Any] = {
+        **parse_producer_properties(cluster.properties),
+        "compression": compression,
+        "acks": acks if acks == "all" else int(acks),
+        **dict.fromkeys(("delivery_timeout", "request_timeout", "max_block"), cluster.timeout),
+    }
+    records = (
+        each._replace(
+            value=None if empty_is_null and not each.value else each.value,
+            headers=(*headers, *each.headers),
+            partition=each.partition if partition is None else partition,
         )
-        with counting("records written", when=not source.isatty()) as progress:
-            written, failures = _send(producer, topic, records, progress)
-    click.echo(f"{written} record{'' if written == 1 else 's'} written to {topic}", err=True)
-    for error in failures[:1]:
-        raise click.ClickException(f"{len(failures)} not written; the first failed with: {error}")
-
-
-def _lines(source: Iterable[bytes], separator: bytes | None) -> Iterator[_New]:
-    for line in source:
-        text = line.rstrip(b"\r\n")
-        key, found, value = text.partition(separator) if separator else (b"", b"", text)
-        yield _New(value, key) if found else _New(text)
-
-
-def _objects(source: Iterable[bytes]) -> Iterator[_New]:
-    for number, line in enumerate(source, 1):
-        if line.strip():
-            yield _object(line, number)
-
-
-def _object(line: bytes, number: int) -> _New:
+        for each in found
+    )
+    producer = Producer(cluster.config, **options)
+    transfer = _Transfer(producer, name)
+    complete = False
     try:
-        found = json.loads(line)
-        if not isinstance(found, dict) or not found.keys() <= {*_FIELDS}:
-            raise ValueError(f"expected an object with some of {', '.join(_FIELDS)}")
-        headers = tuple((str(name), _bytes(value)) for name, value in found.get("headers", ()))
-        return _New(
-            _bytes(found.get("value")),
-            _bytes(found.get("key")),
-            headers,
-            found.get("partition"),
-            found.get("timestamp"),
-        )
-    except (ValueError, TypeError, RecursionError) as error:
-        raise click.ClickException(f"line {number}: {error}") from None
+        with producer, counting("records written", when=not source.isatty()) as progress:
+            transfer.run(records, progress)
+            complete = True
+    finally:
+        if complete or transfer.written:
+            echo(f"{transfer.written} record{'' if transfer.written == 1 else 's'} written to {name}", err=True)
+    if transfer.error is not None:
+        raise CommandError(f"{transfer.failed} not written; the first failed with: {transfer.error}")
 
 
-def _bytes(value: Any) -> bytes | None:
-    if value is None or isinstance(value, str):
-        return None if value is None else value.encode()
-    if isinstance(value, dict) and [*value] == ["hex"]:
-        return bytes.fromhex(value["hex"])
-    return json.dumps(value, ensure_ascii=False).encode()
+def _encoder(cluster: ClusterOptions, schemas: dict[str, str | None], option: str) -> Encoder | None:
+    schema, url = schemas[option], schemas["registry"] or cluster.registry
+    if schema is None:
+        return None
+    if url is None:
+        raise click.UsageError(f"--{option.replace('_', '-')} needs --registry")
+    from kafka_msgs.cli.record_commands.registry_payloads import open_registry, payload_encoder
+
+    return payload_encoder(open_registry(url, cluster.timeout), schema)
 
 
-def _send(
-    producer: Producer, topic: str, records: Iterable[_New], progress: Callable[[int], None]
-) -> tuple[int, list[Exception]]:
-    """Write records; return the number of written records, and the errors of the others."""
-    waiting: deque[Delivery] = deque()
-    failures: list[Exception] = []
-    written = 0
+@define
+class _Transfer:
+    """Writes records, and counts the outcomes of their deliveries. ``error`` is the first failure."""
 
-    def settle(most: int) -> None:
-        nonlocal written
-        while len(waiting) > most or (waiting and waiting[0].done):
-            try:
-                waiting.popleft().result()
-                written += 1
-            except Exception as error:
-                failures.append(error)
-        progress(written)
+    producer: Producer
+    topic: str
+    written: int = 0
+    failed: int = 0
+    error: Exception | None = None
 
-    try:
-        for each in records:
-            waiting.append(
-                producer.send(
-                    topic,
+    def run(self, records: Iterable[NewRecord], progress: Callable[[int], None]) -> None:
+        """Send the records, and wait until each is written or has failed."""
+        try:
+            for each in records:
+                self.producer.send(
+                    self.topic,
                     each.value,
                     key=each.key,
                     partition=each.partition,
                     timestamp=each.timestamp,
                     headers=each.headers,
+                    on_delivery=self._count,
                 )
-            )
-            settle(_WAITING)
-    finally:
-        settle(0)
-    return written, failures
+                progress(self.written)
+        finally:
+            self.producer.flush()
+            progress(self.written)
+
+    def _count(self, metadata: object, error: Exception | None) -> None:
+        if error is None:
+            self.written += 1
+            return
+        self.failed += 1
+        self.error = self.error or error

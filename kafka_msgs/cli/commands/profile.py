@@ -9,6 +9,7 @@ import click
 
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
@@ -34,17 +35,19 @@ _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "aborte
     type=click.Choice(_PLACE),
     default="topic",
     show_default=True,
-    help="One row per topic, per partition, or per partition and hour.",
+    help="Grouping of the rows: topic, partition, or partition and hour.",
 )
 @report_option
 @listing_option
 def profile_command(
     topics: tuple[str, ...], log_dirs: tuple[Path, ...], by: str, report_dir: Path | None, output_format: str
 ) -> None:
-    """List what is in topics: records, bytes, codecs, sizes, producers, transactions, order of times.
+    """Summarize the contents of topics: records, bytes, codecs, sizes, producers, transactions, timestamp order.
 
-    With names of topics only these. JSON has more columns than the table. The exit status is 1 if some batch could not
-    be read; standard error lists these.
+    TOPIC selects topics; the default is all of them. JSON has more columns than the table. The exit status is 1 if
+    a batch could not be read; standard error lists these batches.
+
+    Example: kafka-msgs profile --log-dirs /var/lib/kafka orders
     """
     partitions = partitions_in(log_dirs)
     for topic in topics:
@@ -60,7 +63,7 @@ def profile_command(
 
         save_report(profile_report(found, partitions, requested), report_dir, log_dirs)
     for name, problem in found.problems:
-        click.echo(f"{name}: {problem.reason}", err=True)
+        echo(f"{name}: {problem.reason}", err=True)
     if found.problems:
         click.get_current_context().exit(1)
 

@@ -11,6 +11,7 @@ import click
 from kafka_msgs.capture.faults import CaptureFault
 from kafka_msgs.capture.recording import is_recording, read_recording, recording_pieces, recording_start
 from kafka_msgs.cli.recording_options import new_file, redact_option
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.redaction import RedactKind, Redactor
 
 __all__ = ["redact_command"]
@@ -21,10 +22,12 @@ __all__ = ["redact_command"]
 @click.argument("new", type=click.Path(dir_okay=False, path_type=Path))
 @redact_option
 def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> None:
-    """Write a recording anew without what is to be hidden; lengths and numbers stay.
+    """Copy RECORDING to NEW with sensitive text replaced by text of the same length.
 
-    RECORDING is a file of kafka-msgs tap, and NEW a file that does not exist yet. Passwords and tokens are hidden in
-    any case. Decoded messages are left out: kafka-msgs capture decodes the bytes of NEW.
+    RECORDING is a recording of kafka-msgs tap, and NEW a file that does not exist yet. Passwords and tokens are
+    always replaced. Decoded messages are omitted; kafka-msgs capture decodes the bytes of NEW.
+
+    Example: kafka-msgs redact traffic.jsonl shared.jsonl --redact payloads --redact hosts
     """
     hidden = kinds | {RedactKind.SASL}
     redaction = Redactor(hidden)
@@ -39,7 +42,7 @@ def redact_command(recording: Path, new: Path, kinds: frozenset[RedactKind]) -> 
                 written.writelines(recording_pieces(redaction.redact(item)))
                 exchanges += not isinstance(item, CaptureFault)
                 faults += isinstance(item, CaptureFault)
-    click.echo(f"{exchanges} exchanges, {faults} faults", err=True)
+    echo(f"{exchanges} exchanges, {faults} faults", err=True)
 
 
 def _facts(file: BinaryIO, hidden: frozenset[RedactKind]) -> dict[str, Any]:

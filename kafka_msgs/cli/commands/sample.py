@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.samples import write_sample
 
 __all__ = ["sample_command"]
@@ -14,9 +15,11 @@ __all__ = ["sample_command"]
 @click.command("sample")
 @click.argument("directory", type=click.Path(path_type=Path))
 def sample_command(directory: Path) -> None:
-    """Write a small log directory of a real broker to DIRECTORY, to try commands on.
+    """Write a small log directory of a real broker to DIRECTORY, for trying out commands.
 
-    It has groups of every kind, empty ones among them, and what they read. DIRECTORY must be new or empty.
+    It contains groups of every kind, including empty ones, and their topics. DIRECTORY must be new or empty.
+
+    Example: kafka-msgs sample /tmp/kafka-sample
     """
     for path in write_sample(directory):
-        click.echo(path)
+        echo(path)

@@ -11,7 +11,9 @@ share_groups_command = groups_command(
     SHARE,
     """List and describe share groups, and reset or delete their offsets.
 
-    They are the groups of KIP-932. Their offsets are those at which the members begin to read. The exit status is 1
-    where something was refused or failed.
+    These are the groups of KIP-932. Their offsets are start offsets. The exit status is 1 if the command failed or an
+    item was refused.
+
+    Example: kafka-msgs share-groups --describe --all-groups -b localhost
     """,
 )

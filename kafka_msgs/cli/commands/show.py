@@ -20,11 +20,13 @@ __all__ = ["show_command"]
 @click.argument("version", type=int, required=False)
 @json_option("Print a JSON array with one object for each message.")
 def show_command(messages: list[type[Message]], version: int | None, as_json: bool) -> None:
-    """Show the fields of MESSAGE: in all its versions, or in VERSION alone.
+    """Show the fields of MESSAGE in all its versions, or in VERSION alone.
 
-    MESSAGE is a name such as OffsetFetchRequest, in any case. A short name such as OffsetFetch, or an api key such as
-    9, shows the request and the response. The message of a draft has the name of the draft in front, such as
+    MESSAGE is a name such as OffsetFetchRequest, in any case. A short name such as OffsetFetch, or an API key such
+    as 9, shows the request and the response. Names of draft messages are prefixed with the draft, such as
     kip_88.OffsetFetchRequest.
+
+    Example: kafka-msgs show OffsetFetch 2
     """
     requested = [(cls, _versions(cls, version)) for cls in messages]
     if as_json:

@@ -16,12 +16,14 @@ __all__ = ["sql_command"]
 @click.argument("query")
 @listing_option
 def sql_command(query: str, output_format: str) -> None:
-    """Answer QUERY, a SELECT statement in the SQL of DuckDB, from the files of brokers.
+    """Run QUERY, a SELECT statement in DuckDB's SQL, on log directories.
 
-    log('DIR') is a table with a row for each record in a log directory, or in the directory of one partition, with the
-    columns of the source kafka-log of Spark. DuckDB reserves the word offset: write "offset", with the quotes, or
-    l.offset for log('DIR') l. What is damaged is a row with the reason in _error. Nothing is written, and the
-    query reads no file but those of the log directories. Bytes are shown as text where they are UTF-8.
+    log('DIR') is a table with a row for each record in a log directory or a partition directory, and the columns of
+    the Spark source kafka-log. DuckDB reserves the word offset: write "offset" with the quotes, or l.offset for
+    log('DIR') l. Corrupt records are rows with the reason in _error. The query writes nothing, and reads only files
+    of the log directories. UTF-8 bytes are shown as text.
+
+    Example: kafka-msgs sql "SELECT topic, count(*) FROM log('/var/lib/kafka') GROUP BY topic"
     """
     question = SqlQuery(query)
     with progress_over([file for path in question.paths for file in question.files(path)]) as progress:

@@ -9,9 +9,11 @@ __all__ = ["streams_groups_command"]
 
 streams_groups_command = groups_command(
     STREAMS,
-    """List and describe groups of Kafka Streams, and reset or delete their offsets.
+    """List and describe Kafka Streams groups, and reset or delete their offsets.
 
-    They are the groups of KIP-1071; a group id is an application id. --delete deletes the internal topics of the group
-    too. The exit status is 1 where something was refused or failed.
+    These are the groups of KIP-1071; the group id is the application id. --delete also deletes the internal topics of
+    the group. The exit status is 1 if the command failed or an item was refused.
+
+    Example: kafka-msgs streams-groups --describe --group word-count -b localhost
     """,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 from collections.abc import Callable, Iterable
@@ -16,9 +15,11 @@ import click
 from kafka_msgs.capture import CaptureFault, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.recording import recording_pieces, recording_start
-from kafka_msgs.cli.broker_options import command_config_option
+from kafka_msgs.cli.broker_options import command_config_option, with_port
+from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.recording_options import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
+from kafka_msgs.cli.render.output import echo, json_text
 from kafka_msgs.redaction import RedactKind, Redactor
 from kafka_msgs.tap import Tap
 
@@ -35,7 +36,7 @@ _FORMS: Final = ("text", "jsonl", "none")
 def _endpoint(text: str) -> Endpoint:
     match = _ADDRESS.fullmatch(text.strip())
     if match is None or int(match["port"]) > _LAST_PORT:
-        raise click.BadParameter(f"{text!r} does not read HOST:PORT")
+        raise click.BadParameter(f"{text!r} is not HOST:PORT")
     return Endpoint(match["host"].strip("[]"), int(match["port"]))
 
 
@@ -44,17 +45,18 @@ def _one(ctx: click.Context, param: click.Parameter, value: str) -> Endpoint:
 
 
 def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Endpoint, ...]:
-    return tuple(map(_endpoint, value.split(",")))
+    return tuple(_endpoint(with_port(each)) for each in value.split(","))
 
 
 @click.command("tap")
 @click.option(
+    "-b",
     "--bootstrap-server",
     "brokers",
-    metavar="HOST:PORT",
+    metavar="HOST[:PORT]",
     required=True,
     callback=_several,
-    help="A broker of the cluster, or several with commas between, which are tried in order.",
+    help="Bootstrap servers, separated by commas, in order of preference.",
 )
 @click.option(
     "--listen",
@@ -62,18 +64,18 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
     default="127.0.0.1:19092",
     show_default=True,
     callback=_one,
-    help="Where clients connect. Each broker gets a port after this one; with port 0 the system chooses all.",
+    help="Address for clients. Brokers use the following ports; with port 0, the system selects all ports.",
 )
-@click.option("--advertise", metavar="HOST", help="The host that clients are given, if it is not that of --listen.")
+@click.option("--advertise", metavar="HOST", help="Advertised host, if it differs from --listen.")
 @click.option(
     "--certificate",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Clients speak TLS to the proxy, which shows this certificate (PEM).",
+    help="Certificate (PEM) of the proxy; clients then connect with TLS.",
 )
 @click.option(
     "--key",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The key of the certificate (PEM, without a password), if it is not in the same file.",
+    help="Key of the certificate (PEM, unencrypted), if it is in a separate file.",
 )
 @command_config_option(
     "Properties of Kafka's clients for the connections with brokers. Clients themselves log in with SASL."
@@ -81,22 +83,24 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a new file of JSON lines that keeps the bytes of each exchange; kafka-msgs capture reads it.",
+    help="Record each exchange in a new file of JSON lines, for kafka-msgs capture.",
 )
-@click.option("--raw", is_flag=True, help="Record payloads as bytes behind their lines, and not as hexadecimal digits.")
-@click.option("--bodies", is_flag=True, help="Show and record the decoded requests and responses too.")
+@click.option("--raw", is_flag=True, help="Record payloads as bytes after their lines instead of hexadecimal digits.")
+@click.option("--bodies", is_flag=True, help="Include the decoded requests and responses.")
 @redact_option
-@click.option("--sasl-in-clear", is_flag=True, help="Show and record passwords and tokens. They are hidden otherwise.")
-@click.option("--cap-versions", is_flag=True, help="Offer clients only the versions that this release knows.")
+@click.option("--sasl-in-clear", is_flag=True, help="Include passwords and tokens, which are hidden by default.")
+@click.option("--cap-versions", is_flag=True, help="Offer clients only API versions that this library supports.")
 @click.option(
     "--output",
     "output_format",
     type=click.Choice(_FORMS),
     default=_FORMS[0],
     show_default=True,
-    help="Show a line of text or a JSON object for each exchange, or nothing.",
+    help="Print a line of text or a JSON object for each exchange, or nothing.",
 )
-@click.option("--duration", type=click.FloatRange(min=0, min_open=True), help="Stop after so many seconds.")
+@click.option(
+    "--duration", metavar="TIME", type=duration("s", min_seconds=0.001), help="Stop after this time, such as 10m."
+)
 def tap_command(
     brokers: tuple[Endpoint, ...],
     listen: Endpoint,
@@ -113,10 +117,12 @@ def tap_command(
     output_format: str,
     duration: float | None,
 ) -> None:
-    """Stand between clients and brokers, and show each request with its response: latency, sizes, errors.
+    """Run a proxy between clients and brokers that shows each request with its response: latency, sizes, errors.
 
-    Clients connect to --listen instead of the brokers. The addresses of brokers in responses are replaced, so clients
-    stay behind the proxy. Nothing else changes for them. It stops on Ctrl-C.
+    Clients connect to --listen instead of the brokers. The proxy replaces broker addresses in responses, so that
+    clients stay connected through it; nothing else changes. It stops at Ctrl-C.
+
+    Example: kafka-msgs tap -b localhost:9092 --listen 127.0.0.1:19092 --record traffic.jsonl
     """
     if raw and record is None:
         raise click.UsageError("--raw needs --record")
@@ -131,7 +137,7 @@ def tap_command(
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
         asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
     if receiver.asked:
-        click.echo(receiver.counts, err=True)
+        echo(receiver.counts, err=True)
     if receiver.error is not None:
         raise click.ClickException(f"{record}: {receiver.error.strerror}")
 
@@ -162,7 +168,7 @@ async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: flo
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with Tap(brokers, seen=receiver if receiver.asked else None, **options) as tap:
-        click.echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
+        echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
         try:
             async with asyncio.timeout(duration):
                 await stop.wait()
@@ -228,10 +234,10 @@ class _Receiver:
 
     def _show(self, item: Item) -> None:
         if self._form == "text":
-            click.echo(item_text(item))
+            echo(item_text(item))
             if self._bodies and not isinstance(item, CaptureFault):
                 for name, message in message_facts(item).items():
-                    click.echo(f"    {name} {json.dumps(message)}")
+                    echo(f"    {name} {json_text(message)}")
         elif self._form == "jsonl":
             row = item_row(item, bodies=self._bodies)
-            click.echo(json.dumps({"kind": row.kind, **row.facts}))
+            echo(json_text({"kind": row.kind, **row.facts}))

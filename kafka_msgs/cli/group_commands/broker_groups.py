@@ -13,6 +13,7 @@ from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.partitions import OffsetSpec
 from kafka_msgs.admin.results import Results
 from kafka_msgs.cli.group_commands.group_source import LogBounds, Offsets, OffsetWithLag
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
@@ -66,14 +67,29 @@ class BrokerGroups:
         }
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
-        """Return the bounds of the partitions that exist."""
-        if not partitions:
+        """Return the bounds of the partitions that exist and have a leader; warn of those without a leader."""
+        led = self._with_leader(partitions)
+        if not led:
             return {}
         first, last = (
-            self.admin.list_offsets(dict.fromkeys(partitions, spec)).ok
-            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+            self.admin.list_offsets(dict.fromkeys(led, spec)).ok for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
         )
         return {place: LogBounds(first[place].offset, last[place].offset) for place in first.keys() & last.keys()}
+
+    def _with_leader(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        if not partitions:
+            return []
+        topics = self.admin.describe_topics({each.topic for each in partitions}).ok
+        leaders = {
+            TopicPartition(str(name), each.partition_index): each.leader_id
+            for name, topic in topics.items()
+            for each in topic.partitions
+        }
+        existing = sorted(each for each in set(partitions) if each in leaders)
+        for place in existing:
+            if leaders[place] < 0:
+                echo(f"Warning: {place.topic}-{place.partition} has no leader; its end is unknown.", err=True)
+        return [place for place in existing if leaders[place] >= 0]
 
     def partitions(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return every partition of topics. Raises ``BrokerError`` for a topic that does not exist."""

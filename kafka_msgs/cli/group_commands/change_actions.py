@@ -23,6 +23,7 @@ from kafka_msgs.cli.group_commands.specs import DELETED, DELETED_OFFSETS, PLANNE
 from kafka_msgs.cli.group_commands.topic_scope import TopicSelection
 from kafka_msgs.cli.render.kafka_columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.output import echo
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.enums import GroupState
 from kafka_msgs.error_codes import ErrorCode
@@ -76,7 +77,7 @@ def _refuse_active(described: AnyGroupDescription | None, asked: GroupCommandOpt
     reason = f"the group {described.group_id!r} is active: its state is {state_of(described)}"
     if asked.execute:
         raise click.ClickException(f"{reason}; stop its members first")
-    click.echo(f"Warning: {reason}, so --execute would be refused.", err=True)
+    echo(f"Warning: {reason}, so --execute would be refused.", err=True)
 
 
 def _scope(
@@ -225,7 +226,7 @@ def _report(*results: Results[Any, Any]) -> None:
     """Print each failure on standard error, and exit with status 1 after any failure."""
     errors = [error for each in results for error in each.errors.values()]
     for error in errors:
-        click.echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True)
     if errors:
         click.get_current_context().exit(1)
 

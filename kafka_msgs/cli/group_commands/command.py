@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from kafka_msgs import __version__
-from kafka_msgs.cli.broker_options import broker_options
+from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.group_commands.datetimes import read_datetime, read_duration
 from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions, check
 from kafka_msgs.cli.group_commands.specs import GroupCommandSpec
@@ -26,54 +26,54 @@ _STATE: Final[Mapping[str, Any]] = {"is_flag": False, "flag_value": "", "default
 _OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
     "log_dirs": (
         {"metavar": "DIR", "multiple": True, "type": _DIRECTORY},
-        "In place of a broker, for --list and --describe: a log directory of one; may be repeated.",
+        "Read a broker's log directory instead of a broker, for --list and --describe; may be repeated.",
     ),
     "list": (_FLAG, "List the groups."),
-    "describe": (_FLAG, "Show the offsets and lags of groups, or their members, or their state."),
-    "reset_offsets": (_FLAG, "Set the offsets of one group, which must have no members, with --dry-run or --execute."),
-    "delete_offsets": (_FLAG, "Delete the offsets of one group for some topics."),
-    "delete": (_FLAG, "Delete groups, which must have no members."),
+    "describe": (_FLAG, "Show the offsets and lags, the members or the state of groups."),
+    "reset_offsets": (_FLAG, "Set the offsets of a group without members, with --dry-run or --execute."),
+    "delete_offsets": (_FLAG, "Delete the offsets of a group for some topics."),
+    "delete": (_FLAG, "Delete groups without members."),
     "group": ({"metavar": "ID", "multiple": True}, "A group; may be repeated with --describe and --delete."),
     "all_groups": (_FLAG, "All groups, with --describe and --delete."),
-    "offsets": (_FLAG, "With --describe, show offsets and lags; this is the default."),
+    "offsets": (_FLAG, "With --describe, show offsets and lags. This is the default."),
     "members": (_FLAG, "With --describe, show the members."),
     "state": (
         {**_STATE, "metavar": "[STATES]"},
-        "With --describe, show the state. With --list, show the states, or list the groups in these states only.",
+        "With --describe, show the state. With --list, show the states, or list only groups in these states.",
     ),
     "type": (
         {**_STATE, "metavar": "[TYPES]"},
-        "With --list, show the types, or list the groups of these types only.",
+        "With --list, show the types, or list only groups of these types.",
     ),
-    "verbose": (_FLAG, "With --describe, show epochs; with --members also assignments and targets."),
+    "verbose": (_FLAG, "With --describe, include epochs; with --members also assignments and targets."),
     "old_output": (
         _FLAG,
-        "With --describe, print what was printed before KIP-88: a note, and of a group without members only the error.",
+        "With --describe, print the output before KIP-88: a note, and only the error for a group without members.",
     ),
     "all_topics": (_FLAG, "All topics of the group."),
     "topics": (
         {"metavar": "TOPICS", "multiple": True, "callback": read_topics},
-        "Topics with commas between them, or partitions of one topic as in orders:0,1; may be repeated.",
+        "Topics, separated by commas, or partitions of a topic, such as orders:0,1; may be repeated.",
     ),
     "to_datetime": (
         {"metavar": "DATETIME", "callback": read_datetime},
-        "Reset to the first record at or after YYYY-MM-DDTHH:mm:SS.sss, which is UTC unless it says otherwise.",
+        "Reset to the first record at or after YYYY-MM-DDTHH:mm:SS.sss, in UTC unless a zone follows.",
     ),
     "by_duration": (
         {"metavar": "DURATION", "callback": read_duration},
-        "Reset to the first record at or after the moment that is PnDTnHnMnS before now.",
+        "Reset to the first record of the last PnDTnHnMnS, an ISO 8601 duration.",
     ),
     "to_earliest": (_FLAG, "Reset to the first records."),
-    "to_latest": (_FLAG, "Reset to the ends."),
-    "shift_by": ({"metavar": "N", "type": int}, "Move the offsets by N, which may be negative."),
+    "to_latest": (_FLAG, "Reset to the ends of the partitions."),
+    "shift_by": ({"metavar": "N", "type": int}, "Shift the offsets by N, which may be negative."),
     "from_file": (
         {"metavar": "FILE", "type": _FILE},
-        "Reset to the offsets in a CSV file: topic,partition,offset, or what --dry-run --output csv printed.",
+        "Reset to the offsets in a CSV file: topic,partition,offset, or the output of --dry-run --output csv.",
     ),
-    "to_current": (_FLAG, "Reset to the committed offsets, which are moved into their partitions."),
+    "to_current": (_FLAG, "Reset to the committed offsets, moved into the range of their partitions."),
     "to_offset": ({"metavar": "N", "type": click.IntRange(min=0)}, "Reset to offset N."),
     "execute": (_FLAG, "Commit the new offsets."),
-    "dry_run": (_FLAG, "Only print what would be done; with --reset-offsets and --delete."),
+    "dry_run": (_FLAG, "With --reset-offsets and --delete, change nothing."),
     "internal_topics": (
         {"metavar": "TOPICS", "multiple": True, "callback": read_topics},
         "With --delete, delete only these internal topics of the group; --dry-run prints all of them.",
@@ -85,12 +85,12 @@ _OPTIONS: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
 def groups_command(kind: GroupCommandSpec, text: str) -> click.Command:
     """Return the command for a kind of groups."""
 
-    def run(output_format: str, **given: Any) -> None:
-        asked = GroupCommandOptions(**given)
+    def run(cluster: ClusterOptions, output_format: str, **given: Any) -> None:
+        asked = GroupCommandOptions(bootstrap_server=cluster.bootstrap_server, **given)
         check(asked, kind.flags)
         from kafka_msgs.cli.group_commands.read_actions import run_action
 
-        run_action(kind, asked, output_format)
+        run_action(kind, asked, cluster, output_format)
 
     run.__doc__ = text
     decorated: Callable[..., Any] = listing_option(run)

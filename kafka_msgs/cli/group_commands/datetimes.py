@@ -24,7 +24,7 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str | None)
         return None
     found = _DURATION.fullmatch(value)
     if found is None:
-        raise click.BadParameter(f"{value!r} does not read PnDTnHnMnS, such as P1D or PT6H30M", ctx, param)
+        raise click.BadParameter(f"{value!r} is not PnDTnHnMnS, such as P1D or PT6H30M", ctx, param)
     return timedelta(**{unit: float(number) for unit, number in found.groupdict().items() if number})
 
 
@@ -35,7 +35,7 @@ def read_datetime(ctx: click.Context, param: click.Parameter, value: str | None)
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
-        reason = f"{value!r} does not read YYYY-MM-DDTHH:mm:SS.sss, such as 1999-12-31T23:57:00.000"
+        reason = f"{value!r} is not YYYY-MM-DDTHH:mm:SS.sss, such as 1999-12-31T23:57:00.000"
         raise click.BadParameter(reason, ctx, param) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     if moment < _EPOCH:

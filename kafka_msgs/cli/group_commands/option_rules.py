@@ -77,8 +77,6 @@ class GroupCommandOptions:
     dry_run: bool = False
     internal_topics: tuple[TopicSelection, ...] = ()
     bootstrap_server: str | None = None
-    command_config: Path | None = None
-    timeout: int = 0
     log_dirs: tuple[Path, ...] = ()
 
     @property
@@ -122,7 +120,7 @@ def _one_source(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | N
     if len(given) == 1:
         return None
     words = [flags[each] for each in ("bootstrap_server", "log_dirs") if each in flags]
-    return f"give {' or '.join(words)}" + (", not both" if given else "")
+    return f"expected {' or '.join(words)}" + (", not both" if given else "")
 
 
 def _one_action(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
@@ -141,7 +139,7 @@ def _groups(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     if asked.action == "list":
         return None
     if asked.group and asked.all_groups:
-        return "give --group or --all-groups, not both"
+        return "expected --group or --all-groups, not both"
     if not asked.group and not asked.all_groups:
         return f"{flags[asked.action]} needs --group"
     if asked.action in _ONE_GROUP and len(asked.group) > 1:
@@ -152,7 +150,7 @@ def _groups(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
 def _one_view(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     given = [flags[each] for each in asked.given(("offsets", "members", "state"))]
     if asked.action == "describe" and len(given) > 1:
-        return f"give one of {', '.join(given)}"
+        return f"expected one of {', '.join(given)}"
     if asked.action == "describe" and asked.state:
         return "--state takes a value with --list only"
     return None
@@ -180,7 +178,7 @@ def _exactly_one(asked: GroupCommandOptions, names: Collection[str], flags: Mapp
     if len(given) == 1:
         return None
     words = ", ".join(flags[each] for each in given or names)
-    return f"give only one of {words}" if given else f"give one of {words}"
+    return f"expected only one of {words}" if given else f"expected one of {words}"
 
 
 assert {each.name for each in fields(GroupCommandOptions)} >= set(_ONLY_WITH), "each option has a value"

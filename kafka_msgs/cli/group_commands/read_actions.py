@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.admin.admin import Admin
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
-from kafka_msgs.cli.broker_options import client_config
+from kafka_msgs.cli.broker_options import ClusterOptions
 from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
 from kafka_msgs.cli.group_commands.change_actions import delete, delete_offsets, reset_offsets
 from kafka_msgs.cli.group_commands.describe_rows import (
@@ -30,6 +29,7 @@ from kafka_msgs.cli.group_commands.option_rules import Action, GroupCommandOptio
 from kafka_msgs.cli.group_commands.specs import Columns, GroupCommandSpec
 from kafka_msgs.cli.render.kafka_columns import print_columns
 from kafka_msgs.cli.render.listing import print_listing
+from kafka_msgs.cli.render.output import echo, is_terminal, one_line
 from kafka_msgs.enums import GroupState, GroupType
 
 __all__ = ["run_action"]
@@ -49,15 +49,14 @@ _REBALANCING: Final = (
 )
 
 
-def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, output_format: str) -> None:
+def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, cluster: ClusterOptions, output_format: str) -> None:
     """Perform the requested action, and print the result in one of ``FORMS``."""
     if asked.log_dirs:
         source = FileGroups(asked.log_dirs)
         _READ[asked.action](kind, asked, source, output_format)
         source.report_problems()
         return
-    assert asked.bootstrap_server is not None, "one of both sources was given"
-    with Admin(client_config(asked.bootstrap_server, asked.command_config, asked.timeout)) as admin:
+    with cluster.admin() as admin:
         groups = BrokerGroups(admin)
         if asked.action in _READ:
             _READ[asked.action](kind, asked, groups, output_format)
@@ -79,7 +78,7 @@ def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSourc
         print_columns(headings, rows)
     else:
         for row in rows:
-            click.echo(row["group"])
+            echo(one_line(row["group"]) if is_terminal() else row["group"])
 
 
 def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str) -> Collection[Any]:
@@ -106,7 +105,7 @@ def _describe(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupS
         if type_of(each) not in kind.types:
             raise click.ClickException(f"{each.group_id!r} is a {str(type_of(each)).lower()} group, not a {kind.noun}")
     if asked.old_output:
-        click.echo(_NOTE)
+        echo(_NOTE)
     _warn(kind, described)
     shown = [each for each in described if each.members] if asked.old_output else described
     _print(output_format, kind, asked, list(_rows(kind, asked, source, shown)))
@@ -132,9 +131,9 @@ def _warn(kind: GroupCommandSpec, described: Sequence[AnyGroupDescription]) -> N
     for each in described:
         name = f"{kind.noun.capitalize()} '{each.group_id}'"
         if state_of(each) == GroupState.EMPTY:
-            click.echo(f"Error: {name} has no active members.", err=True)
+            echo(f"Error: {name} has no active members.", err=True)
         elif state_of(each) in _REBALANCING:
-            click.echo(f"Warning: {name} is rebalancing.", err=True)
+            echo(f"Warning: {name} is rebalancing.", err=True)
 
 
 def _print(

@@ -14,6 +14,7 @@ import click
 from kafka_msgs.admin.offset_resets import OffsetTarget
 from kafka_msgs.cli.group_commands.datetimes import milliseconds_of
 from kafka_msgs.cli.group_commands.option_rules import GroupCommandOptions
+from kafka_msgs.cli.render.output import text_of_csv_cell
 from kafka_msgs.client.cluster_metadata import TopicPartition
 
 __all__ = ["offsets_in", "target_of"]
@@ -51,7 +52,7 @@ def offsets_in(path: Path, group: str) -> dict[TopicPartition, int]:
     offsets: dict[TopicPartition, int] = {}
     for where, row in _rows(path):
         place, offset = _line(row, where)
-        if row.get("group", group) != group:
+        if text_of_csv_cell(row.get("group", group)) != group:
             continue
         if place in offsets:
             raise click.ClickException(f"{where}: {place.topic}-{place.partition} is there twice")
@@ -79,4 +80,4 @@ def _line(row: Mapping[str, str], where: str) -> tuple[TopicPartition, int]:
     numbers = [row.get(name, "") for name in ("partition", "offset")]
     if not row.get("topic") or not all(map(_NUMBER.fullmatch, numbers)):
         raise click.ClickException(f"{where}: expected topic,partition,offset or group,topic,partition,offset")
-    return TopicPartition(row["topic"], int(numbers[0])), int(numbers[1])
+    return TopicPartition(text_of_csv_cell(row["topic"]), int(numbers[0])), int(numbers[1])

@@ -44,4 +44,4 @@ def _topics(value: str, ctx: click.Context, param: click.Parameter) -> TopicSele
         return TopicSelection(partitions={found["topic"]: tuple(map(int, found["partitions"].split(",")))})
     if _NAMES.fullmatch(value):
         return TopicSelection(partitions=dict.fromkeys(value.split(",")))
-    raise click.BadParameter(f"{value!r} does not read TOPIC,TOPIC or TOPIC:PARTITION,PARTITION", ctx, param)
+    raise click.BadParameter(f"{value!r} is not TOPIC,TOPIC or TOPIC:PARTITION,PARTITION", ctx, param)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from kafka_msgs.cli.render.output import echo, json_text, visible
 
 __all__ = ["console", "print_json", "print_paragraphs", "table"]
 
@@ -19,9 +20,18 @@ _UNBOUNDED: Final = 10_000
 """The width of output that is not a terminal: text is not wrapped or cut, so that it can be searched."""
 
 
+class _Console(Console):
+    """A console that makes control characters visible."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the segments of an object with ``visible`` text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
 def console() -> Console:
     """Return a console on the current standard output that prints text literally, without interpreting markup."""
-    made = Console(markup=False, highlight=False, emoji=False)
+    made = _Console(markup=False, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = _UNBOUNDED
     return made
@@ -48,4 +58,4 @@ def print_paragraphs(out: Console, names: Sequence[str], rows: Iterable[Sequence
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    echo(json_text(value, indent=2))

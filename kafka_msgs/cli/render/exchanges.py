@@ -5,16 +5,16 @@ This module defines the names of the facts, and the part of them on a line of li
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafka_msgs.capture import CaptureFault, Exchange
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.cli.render.nested_messages import readable_json
+from kafka_msgs.cli.render.output import one_line
 from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.timestamps import iso_of_us
 
-__all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts", "printable"]
+__all__ = ["exchange_facts", "fault_facts", "item_row", "item_text", "message_facts"]
 
 
 def item_row(item: Item, *, bodies: bool) -> Row:
@@ -71,7 +71,7 @@ def fault_facts(fault: CaptureFault) -> dict[str, Any]:
 def item_text(item: Item) -> str:
     """Return an exchange or a fault as one line: time, client, api and version, latency, sizes, and errors."""
     if isinstance(item, CaptureFault):
-        return printable(f"{_clock(item.at)}  {item.kind.value}: {item}")
+        return one_line(f"{_clock(item.at)}  {item.kind.value}: {item}")
     response = item.response
     latency = "no answer" if item.latency_us is None else f"{item.latency_us / 1000:.3f} ms"
     sizes = f"{item.request.size} > {'-' if response is None else response.size} B"
@@ -80,13 +80,8 @@ def item_text(item: Item) -> str:
     api = f"{item.api or item.api_key} v{item.version}"
     who = f"{item.connection.number:>4}  {item.client_id or '-'}"
     line = f"{_clock(item.request.time_us)} {who:<24} {api:<28} {latency:>12}  {sizes}"
-    return printable("  ".join((line, *wrong)))
+    return one_line("  ".join((line, *wrong)))
 
 
 def _clock(at: int | None) -> str:
     return (iso_of_us(at) or "")[11:26]
-
-
-def printable(text: str) -> str:
-    """Return text without characters that a terminal would interpret."""
-    return text if text.isprintable() else json.dumps(text)[1:-1]

@@ -6,11 +6,10 @@ Lines are not folded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
+from kafka_msgs.cli.render.output import echo, is_terminal, one_line
 
 __all__ = ["print_columns"]
 
@@ -23,7 +22,7 @@ def print_columns(headings: Mapping[str, str], listed: Sequence[Mapping[str, Any
     lines = [list(headings.values()), *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
-        click.echo(_GAP.join(map(str.ljust, line, widths)).rstrip())
+        echo(_GAP.join(map(str.ljust, line, widths)).rstrip())
 
 
 def _cell(value: Any) -> str:
@@ -31,5 +30,4 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return str(value).lower()
-    text = str(value)
-    return text if text.isprintable() else json.dumps(text)
+    return one_line(str(value)) if is_terminal() else str(value)

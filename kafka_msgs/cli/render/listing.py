@@ -6,15 +6,14 @@ This module prints lists that fit in memory. ``rows`` prints the rows of long fi
 from __future__ import annotations
 
 import csv
-import json
-import sys
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import click
 from rich.text import Text
 
 from kafka_msgs.cli.render.console import console, print_json, print_paragraphs, table
+from kafka_msgs.cli.render.output import csv_cell, echo, json_text, number_text, one_line
 
 __all__ = ["print_listing"]
 
@@ -43,10 +42,10 @@ def print_listing(
         print_json([{name: row[name] for name in columns} for row in listed])
     elif output_format == "jsonl":
         for row in listed:
-            click.echo(json.dumps({name: row[name] for name in columns}, ensure_ascii=False))
+            echo(json_text({name: row[name] for name in columns}))
     elif output_format == "csv":
-        lines = csv.writer(sys.stdout, lineterminator="\n")
-        lines.writerows([columns, *([_field(row[name]) for name in columns] for row in listed)])
+        for fields in (columns, *([_field(row[name]) for name in columns] for row in listed)):
+            echo(_csv_line(fields), nl=False)
     else:
         _print_table(columns if in_table is None else in_table, list(listed), title)
 
@@ -98,10 +97,20 @@ def _cell(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value))
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
+        return json_text(value)
+    return one_line(str(value))
 
 
 def _field(value: Any) -> str:
     """Return a value for CSV: an empty field for None, and numbers unchanged."""
-    return "" if value is None else str(value) if isinstance(value, float) else _cell(value)
+    if isinstance(value, str):
+        return csv_cell(value)
+    if isinstance(value, list | tuple):
+        return csv_cell(", ".join(map(str, value)))
+    return "" if value is None else number_text(value) if isinstance(value, float) else _cell(value)
+
+
+def _csv_line(fields: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue()

@@ -5,6 +5,7 @@ UTF-8 bytes are text, and other bytes are ``{"hex": ...}``, unless the caller se
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, Final
@@ -75,6 +76,7 @@ def _number(layout: str) -> Callable[[Payload | None], Any]:
 DECODERS: Final[Mapping[str, Callable[[Payload | None], Any]]] = {
     "text": text_of,
     "hex": _hex,
+    "base64": lambda data: None if data is None else b64encode(data).decode("ascii"),
     "integer": _number(">i"),
     "long": _number(">q"),
 }

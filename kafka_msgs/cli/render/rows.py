@@ -5,7 +5,6 @@ This module formats rows. The commands define their contents.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import click
+from kafka_msgs.cli.render.output import echo, json_text
 
 __all__ = ["Named", "Row", "Summary", "print_rows"]
 
@@ -47,13 +46,13 @@ def _fact(named: Named) -> dict[str, Any]:
 
 def _print_lines(found: Iterator[Named], summary: Summary) -> None:
     while part := list(islice(found, _ROWS_A_WRITE)):
-        click.echo("\n".join(_json(_fact(each)) for each in part))
-    click.echo(_json({"kind": "summary", **summary()}))
+        echo("\n".join(json_text(_fact(each)) for each in part))
+    echo(json_text({"kind": "summary", **summary()}))
 
 
 def _print_json(found: Iterator[Named], summary: Summary) -> None:
     listed = [_fact(each) for each in found]
-    click.echo(json.dumps({"rows": listed, "summary": summary()}, indent=2))
+    echo(json_text({"rows": listed, "summary": summary()}, indent=2))
 
 
 def _print_tables(found: Iterator[Named], summary: Summary) -> None:
@@ -92,20 +91,11 @@ def _show_aligned(title: str, names: Sequence[str], cells: list[list[str]]) -> N
     """Print rows that need no folding; laying out a cell with rich takes longer than reading a record."""
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (names, *cells))
-    click.echo("\n".join((title, *lines, "")))
+    echo("\n".join((title, *lines, "")))
 
 
 def _cell(value: Any) -> str:
-    return value if isinstance(value, str) and value.isprintable() else _json(value)
-
-
-_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _json(value: Any) -> str:
-    """Return JSON on one line, with escapes for text that a terminal interprets or that cannot be written."""
-    text = _encoded(value)
-    return text if text.isprintable() else json.dumps(value)
+    return value if isinstance(value, str) and value.isprintable() else json_text(value)
 
 
 _PRINTERS: Final = {"table": _print_tables, "json": _print_json, "jsonl": _print_lines}

@@ -1,4 +1,4 @@
-"""``kafka-msgs list``: list the messages."""
+"""``kafka-msgs messages``: list the messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.message import Message
 from kafka_msgs.versions import VersionRange
 
-__all__ = ["list_command"]
+__all__ = ["messages_command"]
 
 _COLUMNS: Final = ("name", "origin", "kind", "apiKey", "versions", "flexible", "deprecated")
 
@@ -39,19 +39,24 @@ def _one_of(known: set[str], value: str, ctx: click.Context, param: click.Parame
     return value
 
 
-@click.command("list")
+@click.command("messages")
 @click.argument("text", default="")
-@click.option("--kind", callback=_kind, help="Only this kind, such as request, response, data or coordinator-value.")
+@click.option(
+    "--kind", callback=_kind, help="List only this kind, such as request, response, data or coordinator-value."
+)
 @click.option(
     "--origin",
     "requested",
     callback=_origin,
-    help="Only this part of Kafka, such as clients or metadata, or this draft.",
+    help="List only this part of Kafka, such as clients or metadata, or this draft.",
 )
-@click.option("--drafts", "of_drafts", is_flag=True, help="List the messages of drafts instead of the release's.")
+@click.option("--drafts", "of_drafts", is_flag=True, help="List draft messages instead of released messages.")
 @listing_option
-def list_command(text: str, kind: str | None, requested: str | None, of_drafts: bool, output_format: str) -> None:
-    """List messages, or those whose name contains TEXT."""
+def messages_command(text: str, kind: str | None, requested: str | None, of_drafts: bool, output_format: str) -> None:
+    """List messages, optionally only those whose name contains TEXT.
+
+    Example: kafka-msgs messages offset --kind request
+    """
     names = draft_names() if of_drafts or requested in draft_origins() else released_names()
     found = [(name, find_messages(name)[0]) for name in names if text.lower() in name.lower()]
     listed = [
