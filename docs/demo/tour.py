@@ -103,7 +103,7 @@ def play(session: Session) -> Iterator[Text | Syntax]:
         if session.file is not None:
             name, text = session.file
             Path(directory, name).write_text(text, encoding="utf-8")
-            yield Text(f"# {name}", style="bright_black")
+            yield Text(f"# {name}", style="italic")
             yield Syntax(text, "python", theme="ansi_dark", background_color="default", word_wrap=True)
         for command in session.commands:
             yield Text.assemble(("$ ", "bold green"), command)
