@@ -308,7 +308,7 @@ def _prose(cls: type[Message]) -> str:
 
 def _errors(errors: Mapping[ErrorCode, str]) -> str:
     rows = (
-        (code.value, f"[{code.name}](../troubleshooting.md#error-codes)", "yes" if code.retriable else "no", versions)
+        (code.value, f"[{code.name}](../reference/troubleshooting.md#error-codes)", "yes" if code.retriable else "no", versions)
         for code, versions in sorted(errors.items())
     )
     return _table(("code", "error", "retriable", "versions"), rows)
