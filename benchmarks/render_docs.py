@@ -18,7 +18,7 @@ from benchmarks.results import DOCS, benchmarks, named, summaries
 
 __all__ = ["PAGES", "main", "written"]
 
-PAGES: Final = (DOCS / "performance.md", DOCS.parent / "README.md")
+PAGES: Final = (DOCS / "performance.md", DOCS / "compare.md", DOCS.parent / "README.md")
 
 _REGION: Final = re.compile(r"(<!-- figures: (?P<name>[a-z_ ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
