@@ -32,7 +32,7 @@ from kafka_msgs.messages import ORIGINS
 from kafka_msgs.versions import VersionRange
 from kafka_msgs.wire import request_header_version, response_header_version
 
-__all__ = ["INDEXES", "example_of", "message_page", "on_files"]
+__all__ = ["INDEXES", "example_of", "message_page", "on_files", "on_post_page"]
 
 EXAMPLES: Final = Path(__file__).parents[1] / "messages" / "examples.json"
 
@@ -63,6 +63,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_post_page(output: str, **_: object) -> str:
+    """Give the search dialog of the theme a name, for screen readers."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
+
+
 def message_page(cls: type[Message]) -> str:
     """Return the page of a message as Markdown."""
     purpose = class_documentation(cls)
@@ -73,7 +78,7 @@ def message_page(cls: type[Message]) -> str:
 
 def _sections(cls: type[Message]) -> Iterator[str]:
     rows = list(field_rows(cls, cls.INFO.versions))
-    yield _table(("", ""), _facts(cls))
+    yield _table(("property", "value"), _facts(cls))
     yield from (f"## Releases{_NOT_IN_SEARCH}", _releases(cls))
     yield from _example(cls)
     yield from ("## Fields", *_fields(cls, rows))
