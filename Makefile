@@ -89,6 +89,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/python docs/tools/state_machines.py --check
 	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/python docs/tools/public_api.py --check
+	$(BIN)/python docs/tools/screens.py --check
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m benchmarks.render_docs --check
 

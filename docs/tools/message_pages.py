@@ -86,7 +86,7 @@ def _sections(cls: type[Message]) -> Iterator[str]:
         yield from (f"## Fields by version{_NOT_IN_SEARCH}", _matrix(cls, rows))
     yield from _layouts(cls)
     if errors := errors_of(cls):
-        yield from ("## Errors", _errors(errors))
+        yield from (f"## Errors{_NOT_IN_SEARCH}", _errors(errors))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
