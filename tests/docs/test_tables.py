@@ -39,7 +39,8 @@ def test_every_draft_has_a_table(tables: ModuleType) -> None:
 
 def test_every_error_has_a_meaning_and_an_action(tables: ModuleType) -> None:
     guide = tables._error_guide()
-    exceptions = {name for name in errors.__all__ if issubclass(getattr(errors, name), Exception)}
+    exported = {name: getattr(errors, name) for name in errors.__all__}
+    exceptions = {name for name, cls in exported.items() if isinstance(cls, type) and issubclass(cls, Exception)}
     assert set(guide["exceptions"]) == exceptions
     assert set(guide["codes"]) == {code.name for code in ErrorCode}
     assert all(meaning and action for meaning, action in guide["codes"].values())
