@@ -150,7 +150,12 @@ def _text(name: str) -> str:
 
 def _index(modules: list[str], drafts: list[str]) -> str:
     """Return the list of the pages: stable modules first, internal ones and drafts collapsed."""
-    lines = ["# API", "", "Public names, module by module. A name that is not listed here is internal and may change.", ""]
+    lines = [
+        "# API",
+        "",
+        "Public names, module by module. A name that is not listed here is internal and may change.",
+        "",
+    ]
     lines += [f"- [`{name}`]({name}.md)" for name in modules if name.count(".") < 2]
     lines += ["", "Every message of the release has [a page](../messages/index.md).", ""]
     lines += _collapsed("Submodules", [name for name in modules if name.count(".") >= 2])

@@ -1,4 +1,4 @@
-"""The layout of messages on the wire, as rows for the message pages: encodings by version range, and versions of fields."""
+"""The layout of messages on the wire, as rows for the message pages: encodings by version range, versions of fields."""
 
 from __future__ import annotations
 

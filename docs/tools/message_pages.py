@@ -160,7 +160,9 @@ def _headers(cls: type[Any]) -> str:
     by_header: dict[int, list[int]] = defaultdict(list)
     for version in cls.INFO.versions:
         by_header[version_of(cls.INFO.api_key, version)].append(version)
-    shown = [f"version {number} (for {_versions(VersionRange(found[0], found[-1]))})" for number, found in by_header.items()]
+    shown = [
+        f"version {number} (for {_versions(VersionRange(found[0], found[-1]))})" for number, found in by_header.items()
+    ]
     return f"[{header}]({header}.md) {', '.join(shown)}"
 
 
@@ -179,7 +181,8 @@ def _example(cls: type[Message]) -> Iterator[str]:
     yield f"Version {version}, {len(data)} bytes, confirmed by Kafka's own class:"
     yield _table(("offset", "bytes", "field", "type", "value"), _annotated(cls, version, data))
     yield "In Python:"
-    yield f"```python\n{construction(message)}\nassert message.encode(version={version}).hex() == (\n{_lines(data)}\n)\n```"
+    check = f"assert message.encode(version={version}).hex() == (\n{_lines(data)}\n)"
+    yield f"```python\n{construction(message)}\n{check}\n```"
     yield "On the command line, the explained bytes and the fields of a version:"
     yield (
         f"```console\n$ kafka-msgs decode {cls.__name__} {version} {data.hex()} --explain\n"
@@ -283,7 +286,7 @@ def _cell(row: FieldRow, version: int) -> str:
 
 def _layouts(cls: type[Message]) -> Iterator[str]:
     yield f"## Byte layout{_NOT_IN_SEARCH}"
-    yield "Values in their order on the wire. Indented values belong to each element of the array, or to the struct, above."
+    yield "Values in their order on the wire. Indented values belong to each element of the array or the struct above."
     for versions, rows in layouts(cls):
         yield f"### Version{'s' * (versions.lowest != versions.highest)} {_versions(versions)}{_NOT_IN_SEARCH}"
         body = ((_indented(row.path), row.type, row.form) for row in rows)
@@ -313,7 +316,12 @@ def _prose(cls: type[Message]) -> str:
 
 def _errors(errors: Mapping[ErrorCode, str]) -> str:
     rows = (
-        (code.value, f"[{code.name}](../reference/troubleshooting.md#error-codes)", "yes" if code.retriable else "no", versions)
+        (
+            code.value,
+            f"[{code.name}](../reference/troubleshooting.md#error-codes)",
+            "yes" if code.retriable else "no",
+            versions,
+        )
         for code, versions in sorted(errors.items())
     )
     return _table(("code", "error", "retriable", "versions"), rows)
@@ -335,7 +343,8 @@ def _all_messages() -> str:
         for cls in iter_message_classes()
     )  # fmt: skip
     sentence = "Every message of the release: purpose, versions, releases, byte layout and an example on its page."
-    others = "Also listed [by API key](by-key.md), [by error](by-error.md), [by KIP](by-kip.md) and [by release](by-release.md)."
+    names = {"by-key": "API key", "by-error": "error", "by-kip": "KIP", "by-release": "release"}
+    others = f"Also listed {', '.join(f'[by {name}]({page}.md)' for page, name in names.items())}."
     table = _table(("message", "kind", "key", "versions", "since Kafka", "purpose"), rows)
     return _index("Messages", sentence, f"{others}\n\n{table}")
 
@@ -346,8 +355,13 @@ def _first_release(cls: type[Message]) -> str:
 
 
 def _by_key() -> str:
-    requests = sorted((cls for cls in iter_message_classes() if issubclass(cls, Request)), key=lambda cls: cls.INFO.api_key)
-    rows = ((cls.INFO.api_key, _link(cls.__name__), _link(cls.INFO.partner or ""), _versions(cls.INFO.versions)) for cls in requests)
+    requests = sorted(
+        (cls for cls in iter_message_classes() if issubclass(cls, Request)), key=lambda cls: cls.INFO.api_key
+    )
+    rows = (
+        (cls.INFO.api_key, _link(cls.__name__), _link(cls.INFO.partner or ""), _versions(cls.INFO.versions))
+        for cls in requests
+    )
     records = sorted(
         (cls for cls in iter_message_classes() if cls.INFO.kind in {"metadata", "coordinator-key"}),
         key=lambda cls: (ORIGINS[cls.__name__], cls.INFO.api_key),
@@ -357,7 +371,9 @@ def _by_key() -> str:
         "## Requests and responses", _table(("API key", "request", "response", "versions"), rows),
         "## Records", _table(("part of Kafka", "record type", "message"), types),
     ])  # fmt: skip
-    return _index("Messages by API key", "API keys of requests and responses, and record types of internal topics.", body)
+    return _index(
+        "Messages by API key", "API keys of requests and responses, and record types of internal topics.", body
+    )
 
 
 def _grouped(keys_of: Callable[[type[Message]], Iterable[Any]]) -> dict[Any, list[str]]:
@@ -378,7 +394,9 @@ def _by_error() -> str:
 def _by_kip() -> str:
     found = _grouped(kips_of)
     parts = (f"## {kip}\n\n{', '.join(found[kip])}" for kip in sorted(found, key=lambda kip: int(kip[4:])))
-    return _index("Messages by KIP", "Kafka improvement proposals, and the messages that they concern.", "\n\n".join(parts))
+    return _index(
+        "Messages by KIP", "Kafka improvement proposals, and the messages that they concern.", "\n\n".join(parts)
+    )
 
 
 def _by_release() -> str:

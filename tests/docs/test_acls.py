@@ -30,7 +30,9 @@ Right = tuple[AclOperation, ResourceType]
 
 def _rights(text: str) -> set[Right]:
     pairs = (part.replace("the ", "").split(" on ") for part in text.split(", "))
-    return {(AclOperation[do.upper().replace(" ", "_")], ResourceType[of.upper().replace(" ", "_")]) for do, of in pairs}
+    return {
+        (AclOperation[do.upper().replace(" ", "_")], ResourceType[of.upper().replace(" ", "_")]) for do, of in pairs
+    }
 
 
 ROWS: Final = dict(_ROW.findall((ROOT / "docs" / "reference" / "acls.md").read_text(encoding="utf-8")))

@@ -16,9 +16,9 @@ from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.message import Message
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.schema import FieldInfo, fields
+from tests.oracle.class_pairs import subjects_of
 from tests.oracle.driver import Oracle
 from tests.oracle.parity import compare_values
-from tests.oracle.class_pairs import subjects_of
 
 __all__ = ["EXAMPLES", "example", "main"]
 
