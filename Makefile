@@ -90,6 +90,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/python docs/tools/public_api.py --check
 	$(BIN)/python docs/tools/screens.py --check
+	$(BIN)/python docs/tools/english.py
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m benchmarks.render_docs --check
 
