@@ -122,4 +122,4 @@ def _run(python: Path, directory: Path, *arguments: str) -> None:
 @pytest.mark.parametrize("page", tuple(_runnable()))
 def test_a_page_with_a_broker_explains_how_to_get_one(page: Path) -> None:
     if _BROKER in _examples(page):
-        assert "kafka-msgs broker" in page.read_text(encoding="utf-8")
+        assert "kafka-msgs broker" in " ".join(page.read_text(encoding="utf-8").split())
