@@ -49,20 +49,34 @@ define install
 	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || { $(PIP) 'pip>=25.1' && $(PIP) $(1); }
 endef
 
+# Installations that a newcomer waits for: the text before them gives the size, and uv shows its progress.
+define install_visibly
+	@echo "$(1)"
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) uv && $(BIN)/uv pip install --python $(BIN)/python $(2) || $(BIN)/pip install --disable-pip-version-check $(2)
+endef
+
 .venv/demo: $(BUILD)
-	$(call install,-e '.[generator$(,)pipeline]')
+	$(call install_visibly,Installing kafka-msgs and ten small packages into .venv: about 15 MB.,-e '.[cli$(,)broker]' pytest)
+	@touch $@
+
+.venv/demo-all: $(BUILD)
+	$(call install_visibly,Installing PySpark$(,) pandas and pyarrow into .venv: about 500 MB.,-e '.[generator$(,)pipeline]')
 	@touch $@
 
 .venv/dev: $(BUILD)
 	$(call install,-e . --group dev)
-	@touch $@ .venv/demo
+	@touch $@ .venv/demo .venv/demo-all
 
 .venv/release: pyproject.toml
 	$(call install,--group release)
 	@touch $@
 
-demo: .venv/demo ## decode real Kafka traffic before your eyes
+demo: .venv/demo ## explained bytes, a test against the embedded broker, lag from files: two screens
 	@$(BIN)/python docs/demo/demo.py
+
+demo-all: .venv/demo-all ## recorded Kafka traffic, decoded and explained, and jobs on Spark (downloads 500 MB)
+	@$(BIN)/python docs/demo/demo.py --all
 
 test: .venv/dev ## run the tests on all cores, without the slow ones: make test WORKERS=1 for one process
 	$(BIN)/pytest -n $(WORKERS) $(IN_PARALLEL) -m "not slow"
@@ -81,6 +95,8 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/python docs/tools/state_machines.py --check
 	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/python docs/tools/public_api.py --check
+	$(BIN)/python docs/tools/screens.py --check
+	$(BIN)/python docs/tools/english.py
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python -m benchmarks.render_docs --check
 
@@ -182,4 +198,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis $(wildcard tests/*/oracle/target tests/*/*/oracle/target tests/oracle/target)
 
-.PHONY: help demo docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage dry-run check generate oracle capture bench clean
+.PHONY: help demo demo-all docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage dry-run check generate oracle capture bench clean

@@ -18,7 +18,7 @@ from benchmarks.results import DOCS, benchmarks, named, summaries
 
 __all__ = ["PAGES", "main", "written"]
 
-PAGES: Final = (DOCS / "performance.md", DOCS.parent / "README.md")
+PAGES: Final = (DOCS / "performance.md", DOCS / "compare.md", DOCS.parent / "README.md")
 
 _REGION: Final = re.compile(r"(<!-- figures: (?P<name>[a-z_ ]+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -116,10 +116,16 @@ def _compare() -> str:
     """Return the table of operations by library."""
 
     def cell(figure: tuple[str, str] | None) -> str:
-        return named(figure[0])[figure[1]].cells()[1].replace("x", "×") if figure else ""
+        return _faster(named(figure[0])[figure[1]].cells()[1]) if figure else ""
 
     rows = ((operation, *map(cell, figures)) for operation, *figures in _COMPARED)
-    return _markdown(("", *_PEERS), rows)
+    return _markdown(("kafka-msgs compared with", *_PEERS), rows)
+
+
+def _faster(ratio: str) -> str:
+    """Return a ratio such as ``1.8x`` as words: how many times kafka-msgs is faster or slower."""
+    times = float(ratio.removesuffix("x"))
+    return f"{times:.3g}× faster" if times >= 1 else f"{1 / times:.2g}× slower"
 
 
 def _missed() -> str:

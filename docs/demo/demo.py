@@ -1,9 +1,9 @@
-"""The demonstration: real Kafka traffic, compiled for, decoded and explained. Run it with ``make demo``.
+"""The demonstration: ``make demo`` shows three short sessions, ``make demo-all`` recorded Kafka traffic and Spark.
 
-Needs the extras ``generator`` and ``pipeline``, and Java for the last section; no broker, no network. The traffic was
-recorded from Apache Kafka by ``tests/recorders/client_traffic.py``, and the log directory by
-``tests/recorders/group_logs.py``.
-Every Python line on the screen is the line that was run.
+The sessions (``tour``) need the extras ``cli`` and ``broker``, and pytest. The sections after them need ``generator``
+and ``pipeline``, and Java for the last one; no broker, no network. The traffic was recorded from Apache Kafka by
+``tests/recorders/client_traffic.py``, and the log directory by ``tests/recorders/group_logs.py``. Every command and
+every Python line on the screen is the one that was run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from typing import Any
 from rich.console import Console
 
 ROOT = Path(__file__).parents[2]
-COLUMNS = 100
+COLUMNS = 104
+NEXT = (
+    "Next: README.md lists the places to start. `make demo-all` decodes recorded traffic of a real broker and runs two "
+    "Spark jobs; it downloads PySpark and pandas (about 500 MB) and uses Java, if installed."
+)
 
 
 def run(console: Console) -> dict[str, Any]:
-    """Show all sections on ``console``; return the variables of the Python code on the screen."""
+    """Show the sections of ``make demo-all`` on ``console``; return the variables of the Python code on the screen."""
     from docs.demo import anatomy, compiling, groups_in_process, groups_on_spark, kip88, offsets_topic, traffic
     from docs.demo.presenter import Stage
 
@@ -35,6 +39,18 @@ def run(console: Console) -> dict[str, Any]:
     return stage.names
 
 
+def tour(console: Console) -> None:
+    """Show the sessions of ``make demo`` on ``console``."""
+    from docs.demo.tour import show
+
+    show(console)
+    console.print(NEXT)
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))  # The sections and the recordings belong to the repository, not to the package.
-    run(Console(width=COLUMNS, highlight=False))
+    screen = Console(width=COLUMNS, highlight=False)
+    if "--all" in sys.argv[1:]:
+        run(screen)
+    else:
+        tour(screen)

@@ -1,5 +1,7 @@
 """The API reference: an MkDocs hook that adds one page per public module, generated from its docstrings.
 
+``message_pages`` adds the pages of the release's messages; this module only checks their docstrings.
+
 This module defines which names are public: the names in ``__all__``, in each public module of the package. A package
 with an ``__all__`` is one page; a package without one is a page per module. Message modules have no ``__all__`` and
 show all their classes. mkdocstrings reads the docstrings without importing modules. A public name that is missing from
@@ -28,10 +30,10 @@ COMMAND_LINE: Final = frozenset({"cli", "__main__"})
 """Not an API: documented by ``kafka-msgs --help``."""
 
 GENERATED: Final = ("messages", "drafts")
-"""Packages in which each message module has a separate page."""
+"""Packages of message modules."""
 
-SEARCH_RANKS: Final = {"messages": 4, "drafts": 0.2}
-"""Search result boosts by package."""
+SEARCH_RANKS: Final = {"drafts": 0.1}
+"""Search result boosts by package. The messages of the release have a higher one on their pages."""
 
 FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
 """Packages with blocking and asyncio classes, which inherit all of their methods."""
@@ -43,11 +45,11 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the reference. The index links to them; the menu contains only the index."""
-    modules, messages = list(_modules()), list(_message_modules())
-    for name in (*modules, *messages):
+    modules, drafts = list(_modules()), list(_message_modules("drafts"))
+    for name in (*modules, *drafts):
         content = f"{_front_matter(name)}{_text(name)}"
         files.append(File.generated(config, _page(name), content=content, inclusion=InclusionLevel.NOT_IN_NAV))
-    files.append(File.generated(config, "api/index.md", content=_index(modules, messages)))
+    files.append(File.generated(config, "api/index.md", content=_index(modules, drafts)))
     return files
 
 
@@ -66,14 +68,14 @@ def on_post_build(config: MkDocsConfig) -> None:
     with (Path(config.site_dir) / "objects.inv").open("rb") as file:
         shown = Inventory.parse_sphinx(file)
     for name in _public_names():
-        if name not in shown:
+        if name not in shown and not name.startswith(f"{PACKAGE}.messages."):
             _LOG.warning("%s is public and not in the reference", name)
         elif not _has_docstring(name):
             _LOG.warning("%s is public and has no docstring", name)
 
 
 def _public_names() -> Iterator[str]:
-    for name in (*_modules(), *_message_modules()):
+    for name in (*_modules(), *_message_modules(*GENERATED)):
         yield name
         yield from (f"{name}.{member}" for member in _members(name))
 
@@ -94,8 +96,8 @@ def _modules() -> Iterator[str]:
             yield from (part.path for part in child.modules.values() if _is_public(part))
 
 
-def _message_modules() -> Iterator[str]:
-    for name in GENERATED:
+def _message_modules(*packages: str) -> Iterator[str]:
+    for name in packages:
         yield from (module.path for module in _leaves_of(_package()[name]) if not module.name.startswith("_"))
 
 
@@ -135,7 +137,7 @@ def _page(name: str) -> str:
 
 
 def _front_matter(name: str) -> str:
-    """Return the front matter with the page's search rank: messages of the release first, drafts last."""
+    """Return the front matter with the page's search rank: drafts are last."""
     package = name.removeprefix(f"{PACKAGE}.").partition(".")[0]
     return f"---\nsearch:\n  boost: {SEARCH_RANKS.get(package, 1)}\n---\n\n"
 
@@ -146,11 +148,23 @@ def _text(name: str) -> str:
     return f"::: {name}\n    options:\n{inherited}      members:{members}\n"
 
 
-def _index(modules: list[str], messages: list[str]) -> str:
-    lines = ["# API", "", "Public names, module by module. What is not listed here is internal and may change.", ""]
-    lines += [f"- [`{name}`]({name}.md)" for name in modules]
-    lines += ["", "## Messages and drafts", ""]
-    return "\n".join([*lines, *(f"- [`{name}`]({name}.md)" for name in messages), ""])
+def _index(modules: list[str], drafts: list[str]) -> str:
+    """Return the list of the pages: stable modules first, internal ones and drafts collapsed."""
+    lines = [
+        "# API",
+        "",
+        "Public names, module by module. A name that is not listed here is internal and may change.",
+        "",
+    ]
+    lines += [f"- [`{name}`]({name}.md)" for name in modules if name.count(".") < 2]
+    lines += ["", "Every message of the release has [a page](../messages/index.md).", ""]
+    lines += _collapsed("Submodules", [name for name in modules if name.count(".") >= 2])
+    lines += _collapsed("Drafts", drafts)
+    return "\n".join(lines)
+
+
+def _collapsed(title: str, names: list[str]) -> list[str]:
+    return [f'??? note "{title}"', "", *(f"    - [`{name}`]({name}.md)" for name in names), ""]
 
 
 def _leaves(path: PurePosixPath) -> bool:

@@ -1,4 +1,4 @@
-"""Generate the documentation tables from the code: messages, rules, drafts, methods, help of commands.
+"""Generate the documentation tables from the code: messages, errors, rules, drafts, methods, help of commands.
 
     python docs/tools/tables.py [--check]
 
@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,14 @@ from typing import Any, Final
 import click
 from attrs import fields_dict
 
+from kafka_msgs import errors
 from kafka_msgs.admin import Admin
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.cli.help import EXIT_STATUSES
 from kafka_msgs.client import ClientConfig, ConsumerConfig, ProducerConfig
 from kafka_msgs.client.property_table import SETTINGS, Role, Setting
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Message
 from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
@@ -256,6 +258,30 @@ def _commands(group: click.Group, above: tuple[str, ...]) -> Iterable[tuple[tupl
             yield (*above, name), found
 
 
+def exceptions_table() -> str:
+    """Return the table of every exception, with its meaning and the action."""
+    return markdown(("exception", "meaning", "action"), map(_exception_row, sorted(_error_guide()["exceptions"])))
+
+
+def _exception_row(name: str) -> tuple[str, str, str]:
+    paragraph = (getattr(errors, name).__doc__ or "").split("\n\n")[0]
+    meaning = " ".join(paragraph.split()).partition(" Attribute")[0].replace("``", "`")
+    return f"`{name}`", meaning, _error_guide()["exceptions"][name]
+
+
+def codes_table() -> str:
+    """Return the table of every error code, with its meaning and the action."""
+    guide = _error_guide()["codes"]
+    head = ("code", "name", "retriable", "meaning", "action")
+    rows = ((code.value, code.name, "yes" if code.retriable else "no", *guide[code.name]) for code in ErrorCode)
+    return markdown(head, rows)
+
+
+@cache
+def _error_guide() -> Mapping[str, Any]:
+    return tomllib.loads((ROOT / "docs" / "tools" / "error_guide.toml").read_text(encoding="utf-8"))
+
+
 def operations_table() -> str:
     """Return the table of every administration method."""
     found = {name: getattr(Admin, name) for name in dir(Admin) if not name.startswith("_") and name != "close"}
@@ -285,6 +311,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "command-line.md": {"statuses": statuses_table, "commands": outermost_help},
     **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
+    "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
     "rules.md": {"rules": rules_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},
 }

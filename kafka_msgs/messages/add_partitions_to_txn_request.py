@@ -26,7 +26,7 @@ class AddPartitionsToTxnTransaction(Struct):
     """Element of AddPartitionsToTxnRequest.transactions, versions 4-5."""
 
     transactional_id: str = field("TransactionalId", "string", "4+", default="", map_key=True, entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     producer_id: int = field("ProducerId", "int64", "4+", default=0, entity="producerId")

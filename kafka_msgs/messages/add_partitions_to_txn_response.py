@@ -40,7 +40,7 @@ class AddPartitionsToTxnResult(Struct):
     """Element of AddPartitionsToTxnResponse.results_by_transaction, versions 4-5."""
 
     transactional_id: str = field("TransactionalId", "string", "4+", default="", map_key=True, entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     topic_results: tuple[AddPartitionsToTxnTopicResult, ...] = field(
@@ -63,8 +63,7 @@ class AddPartitionsToTxnResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "4+", default=0, ignorable=True)
-    """Error of the request as a whole, from version 4; 0 is success, and partitions may still have errors of their own.
-    """
+    """Error of the entire request, from version 4; 0 is success, and partitions may still have separate errors."""
 
     results_by_transaction: tuple[AddPartitionsToTxnResult, ...] = field(
         "ResultsByTransaction", "[]AddPartitionsToTxnResult", "4+", struct=AddPartitionsToTxnResult, default=()

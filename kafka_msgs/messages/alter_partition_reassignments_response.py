@@ -53,7 +53,7 @@ class AlterPartitionReassignmentsResponse(Response):
     """True if a different number of replicas was allowed, as the request had it; from version 1."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
+    """Error of the entire request; 0 is success, and partitions may still have separate errors."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""

@@ -19,7 +19,7 @@ class BrokerState(Struct):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "3+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -47,7 +47,7 @@ class PartitionData(Struct):
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
     """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
-    change; an update that names an older one is refused. -1 where it is not known.
+    change; an update that names an older one is refused. -1 if it is unknown.
     """
 
 
@@ -86,7 +86,7 @@ class AlterPartitionRequest(Request["AlterPartitionResponse"]):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
     """Topics with partitions to change, one entry each."""

@@ -22,7 +22,7 @@ class PartitionData(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
     isr: tuple[int, ...] = field("Isr", "[]int32", "0+", default=(), entity="brokerId")
     """Ids of the brokers that are now in sync."""
@@ -32,7 +32,7 @@ class PartitionData(Struct):
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=0)
     """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
-    change; an update that names an older one is refused. -1 where it is not known.
+    change; an update that names an older one is refused. -1 if it is unknown.
     """
 
 
@@ -65,7 +65,7 @@ class AlterPartitionResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
+    """Error of the entire request; 0 is success, and partitions may still have separate errors."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
     """Topics of the request, one entry each."""

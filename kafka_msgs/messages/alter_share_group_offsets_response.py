@@ -74,8 +74,8 @@ class AlterShareGroupOffsetsResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole, such as NON_EMPTY_GROUP (68); 0 is success, and partitions may still have errors
-    of their own.
+    """Error of the entire request, such as NON_EMPTY_GROUP (68); 0 is success, and partitions may still have separate
+    errors.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)

@@ -88,8 +88,8 @@ class ApiVersionsResponse(Response):
     finalized_features_epoch: int = field(
         "FinalizedFeaturesEpoch", "int64", "3+", tag=1, tagged="3+", default=-1, ignorable=True
     )
-    """Number of the last change to ``finalized_features``, to tell new from old; -1 where it is not known, and then
-    they must not be used. From version 3.
+    """Number of the last change to ``finalized_features``, to tell new from old; -1 if it is unknown, and then they
+    must not be used. From version 3.
     """
 
     finalized_features: tuple[FinalizedFeatureKey, ...] = field(

@@ -65,7 +65,7 @@ class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"]):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
     directories: tuple[DirectoryData, ...] = field(
         "Directories", "[]DirectoryData", "0+", struct=DirectoryData, default=()

@@ -59,7 +59,7 @@ class AssignReplicasToDirsResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and replicas may still have errors of their own."""
+    """Error of the entire request; 0 is success, and replicas may still have separate errors."""
 
     directories: tuple[DirectoryData, ...] = field(
         "Directories", "[]DirectoryData", "0+", struct=DirectoryData, default=()

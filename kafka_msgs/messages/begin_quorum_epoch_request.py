@@ -52,7 +52,7 @@ class LeaderEndpoint(Struct):
     """Host name or address of the listener."""
 
     port: int = field("Port", "uint16", "1+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -75,7 +75,7 @@ class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"]):
     """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     voter_id: int = field("VoterId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
-    """Id of the voter that the request is for, from version 1; -1 where it is not known."""
+    """Id of the voter that the request is for, from version 1; -1 if it is unknown."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
     """The metadata topic, as the only entry."""

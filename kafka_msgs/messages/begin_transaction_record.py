@@ -18,4 +18,4 @@ class BeginTransactionRecord(MetadataRecord):
         name="BeginTransactionRecord", kind="metadata", api_key=23, versions="0", flexible="0+"
     )
     name: str | None = field("Name", "string", "0+", nullable="0+", tag=0, tagged="0+", default=None)
-    """What the transaction is for; None for no name."""
+    """Purpose of the transaction; None for no name."""

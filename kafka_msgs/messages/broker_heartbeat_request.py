@@ -31,7 +31,7 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
     current_metadata_offset: int = field("CurrentMetadataOffset", "int64", "0+", default=0)
     """Highest offset of the metadata log that the broker has applied."""

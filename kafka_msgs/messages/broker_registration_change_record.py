@@ -10,7 +10,7 @@ from kafka_msgs.schema import KeyedMessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class BrokerRegistrationChangeRecord(MetadataRecord):
-    """A registered broker has changed its state. What has not changed has its default.
+    """A registered broker has changed its state. Unchanged fields have their defaults.
 
     Metadata record type 17, versions 0-3, always flexible.
     """
@@ -22,7 +22,7 @@ class BrokerRegistrationChangeRecord(MetadataRecord):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=0)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
     fenced: int = field("Fenced", "int8", "0+", tag=0, tagged="0+", default=0)
     """1 fences the broker, -1 ends its fencing, 0 if unchanged."""

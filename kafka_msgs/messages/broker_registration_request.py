@@ -22,7 +22,7 @@ class Listener(Struct):
     """Host name or address of the listener."""
 
     port: int = field("Port", "uint16", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
     """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
@@ -84,5 +84,5 @@ class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
 
     previous_broker_epoch: int = field("PreviousBrokerEpoch", "int64", "3+", default=-1, ignorable=True)
     """Epoch before the last clean shutdown, from version 3, so that the controller notices an unclean one (KIP-966); -1
-    where it is not known.
+    if it is unknown.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupCurrentMemberAssignmentKey(CoordinatorKey["ConsumerGroupCurrentMemberAssignmentValue"]):
-    """Key of the record of what one member of a consumer group reads now (KIP-848).
+    """Key of the record with the current assignment of a member of a consumer group (KIP-848).
 
     Key of coordinator record type 8, version 0, never flexible.
     """

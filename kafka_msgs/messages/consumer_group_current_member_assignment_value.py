@@ -30,7 +30,7 @@ class TopicPartitions(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupCurrentMemberAssignmentValue(CoordinatorValue):
-    """What one member of a consumer group reads now, and how far it is on the way to its target (KIP-848).
+    """Current assignment of a member of a consumer group, and its progress towards the target (KIP-848).
 
     Value of coordinator record type 8, version 0, always flexible.
     """
@@ -61,4 +61,4 @@ class ConsumerGroupCurrentMemberAssignmentValue(CoordinatorValue):
     partitions_pending_revocation: tuple[TopicPartitions, ...] = field(
         "PartitionsPendingRevocation", "[]TopicPartitions", "0+", struct=TopicPartitions, default=()
     )
-    """Partitions that the member must give up and has not yet; empty for none."""
+    """Partitions that the member must still give up; empty for none."""

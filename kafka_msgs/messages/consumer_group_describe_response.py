@@ -48,7 +48,7 @@ class Member(Struct):
     """Rack or zone of the member; None if it gave none."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
-    """Epoch of the member; below ``assignment_epoch`` while it has not reached its target."""
+    """Epoch of the member; below ``assignment_epoch`` until it reaches its target."""
 
     client_id: str = field("ClientId", "string", "0+", default="")
     """Client id that the member gives in the headers of its requests."""
@@ -73,7 +73,7 @@ class Member(Struct):
     """Partitions that the member is to hold once the group has settled."""
 
     member_type: int = field("MemberType", "int8", "1+", default=-1, ignorable=True)
-    """Protocol that the member speaks, from version 1: 0 classic, 1 consumer. -1 where it is not known."""
+    """Protocol that the member speaks, from version 1: 0 classic, 1 consumer. -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -26,8 +26,8 @@ class TopicPartitions(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
-    """Joins a consumer group, stays in it, confirms the assignment, and leaves it (KIP-848). After the first one, a
-    field that has not changed may be None or -1.
+    """Joins a consumer group, stays in it, confirms the assignment, and leaves it (KIP-848). After the first one, an
+    unchanged field may be None or -1.
 
     API key 68, versions 0-1, always flexible.
     """

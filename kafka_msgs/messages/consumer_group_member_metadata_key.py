@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMemberMetadataKey(CoordinatorKey["ConsumerGroupMemberMetadataValue"]):
-    """Key of the record of what a member of a consumer group has reported about itself (KIP-848).
+    """Key of the record with the data that a member of a consumer group reported about itself (KIP-848).
 
     Key of coordinator record type 5, version 0, never flexible.
     """

@@ -33,7 +33,7 @@ class ClassicMemberMetadata(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupMemberMetadataValue(CoordinatorValue):
-    """What a member of a consumer group has reported about itself (KIP-848).
+    """Data that a member of a consumer group reported about itself (KIP-848).
 
     Value of coordinator record type 5, version 0, always flexible.
     """
@@ -60,7 +60,7 @@ class ConsumerGroupMemberMetadataValue(CoordinatorValue):
     """Pattern, in RE2 syntax, of topics that the member subscribes to; None or empty for no pattern."""
 
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
-    """Milliseconds that the coordinator waits for the member to give up partitions; -1 where it is not known."""
+    """Milliseconds that the coordinator waits for the member to give up partitions; -1 if it is unknown."""
 
     server_assignor: str | None = field("ServerAssignor", "string", "0+", nullable="0+", default="")
     """Assignor that the member asks for, such as ``uniform``; None for the group's default."""

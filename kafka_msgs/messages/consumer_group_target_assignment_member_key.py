@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupTargetAssignmentMemberKey(CoordinatorKey["ConsumerGroupTargetAssignmentMemberValue"]):
-    """Key of the record of what one member of a consumer group is to read (KIP-848).
+    """Key of the record with the target assignment of a member of a consumer group (KIP-848).
 
     Key of coordinator record type 7, version 0, never flexible.
     """

@@ -23,7 +23,7 @@ class TopicPartition(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerGroupTargetAssignmentMemberValue(CoordinatorValue):
-    """What one member of a consumer group is to read once the group has settled (KIP-848).
+    """Target assignment of a member of a consumer group (KIP-848).
 
     Value of coordinator record type 7, version 0, always flexible.
     """

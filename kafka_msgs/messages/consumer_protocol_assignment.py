@@ -20,7 +20,7 @@ class TopicPartition(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerProtocolAssignment(DataMessage):
-    """What a consumer is to read, embedded in ``SyncGroupResponse`` after an int16 version.
+    """Assignment of a consumer, embedded in ``SyncGroupResponse`` after an int16 version.
 
     Data, versions 0-3, never flexible.
     """

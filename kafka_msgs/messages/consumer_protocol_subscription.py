@@ -20,7 +20,7 @@ class TopicPartition(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ConsumerProtocolSubscription(DataMessage):
-    """What a consumer wants to read, embedded in ``JoinGroupRequest`` after an int16 version, for the assignor of a
+    """Subscription of a consumer, embedded in ``JoinGroupRequest`` after an int16 version, for the assignor of a
     classic group.
 
     Data, versions 0-3, never flexible.
@@ -43,7 +43,7 @@ class ConsumerProtocolSubscription(DataMessage):
     """
 
     generation_id: int = field("GenerationId", "int32", "2+", default=-1, ignorable=True)
-    """Generation in which the consumer got ``owned_partitions``, from version 2 (KIP-792); -1 where it is not known."""
+    """Generation in which the consumer got ``owned_partitions``, from version 2 (KIP-792); -1 if it is unknown."""
 
     rack_id: str | None = field("RackId", "string", "3+", nullable="3+", default=None, ignorable=True)
     """Rack or zone of the consumer, from version 3 (KIP-881); None if it has none."""

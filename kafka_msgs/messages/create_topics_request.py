@@ -52,7 +52,7 @@ class CreatableTopic(Struct):
     assignments: tuple[CreatableReplicaAssignment, ...] = field(
         "Assignments", "[]CreatableReplicaAssignment", "0+", struct=CreatableReplicaAssignment, default=()
     )
-    """Brokers for each partition, where the caller chooses them; empty to let the controller choose."""
+    """Brokers for each partition, if the caller chooses them; empty to let the controller choose."""
 
     configs: tuple[CreatableTopicConfig, ...] = field(
         "Configs", "[]CreatableTopicConfig", "0+", struct=CreatableTopicConfig, default=()

@@ -22,8 +22,8 @@ class CreatableTopicConfigs(Struct):
     """True if the value cannot be changed while the broker runs."""
 
     config_source: int = field("ConfigSource", "int8", "5+", default=-1, ignorable=True)
-    """Where the value comes from, with the codes of ``DescribeConfigsResponse``: 1 the topic, 2 to 4 the broker's
-    configuration, 5 Kafka's default. -1 where it is not known.
+    """Source of the value, with the codes of ``DescribeConfigsResponse``: 1 the topic, 2 to 4 the broker's
+    configuration, 5 Kafka's default. -1 if it is unknown.
     """
 
     is_sensitive: bool = field("IsSensitive", "bool", "5+", default=False)

@@ -13,7 +13,7 @@ class DeletableTopicResult(Struct):
     """Element of DeleteTopicsResponse.responses, versions 1-6."""
 
     name: str | None = field("Name", "string", "0+", nullable="6+", default="", map_key=True, entity="topicName")
-    """Name of the topic; None, from version 6, where an id was asked for and the caller may not see the name, or the id
+    """Name of the topic; None, from version 6, if the request has an id and the caller may not see the name, or the id
     is unknown.
     """
 

@@ -43,7 +43,7 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     components: tuple[ComponentData, ...] = field(
         "Components", "[]ComponentData", "0+", struct=ComponentData, default=()
     )
-    """What an entity must match, one entry for each type; all must match."""
+    """Conditions for an entity, one for each type; it must match all of them."""
 
     strict: bool = field("Strict", "bool", "0+", default=False)
     """True to leave out entities that also have types which are not among the components."""

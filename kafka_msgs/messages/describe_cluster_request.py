@@ -35,4 +35,4 @@ class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     """Nodes to report, from version 1 (KIP-919): 1 brokers, 2 controllers. In version 0 they are brokers."""
 
     include_fenced_brokers: bool = field("IncludeFencedBrokers", "bool", "2+", default=False)
-    """True to report fenced brokers, too, from version 2 (KIP-1073)."""
+    """True to include fenced brokers, from version 2 (KIP-1073)."""

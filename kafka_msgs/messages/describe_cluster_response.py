@@ -18,7 +18,7 @@ class DescribeClusterBroker(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "int32", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default=None)
     """Label of the rack or zone that the broker is in; None if it has none."""
@@ -53,8 +53,8 @@ class DescribeClusterResponse(Response):
     """Identity of the cluster."""
 
     controller_id: int = field("ControllerId", "int32", "0+", default=-1, entity="brokerId")
-    """Id to send requests for the controller to: that of the active controller from a controller, that of any broker
-    from a broker. -1 where none is known.
+    """Id to send requests for the controller to: a controller reports the active controller, a broker reports any
+    broker. -1 if none is known.
     """
 
     brokers: tuple[DescribeClusterBroker, ...] = field(

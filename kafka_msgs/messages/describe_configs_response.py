@@ -35,9 +35,8 @@ class DescribeConfigsResourceResult(Struct):
     """True if the value cannot be changed while the broker runs."""
 
     config_source: int = field("ConfigSource", "int8", "1+", default=-1, ignorable=True)
-    """Where the value comes from: 1 topic, 2 this broker (dynamic), 3 all brokers (dynamic), 4 the broker's
-    configuration file, 5 Kafka's default, 6 logger of a broker, 7 client metrics, 8 group. 0 and -1 where it is not
-    known.
+    """Source of the value: 1 topic, 2 this broker (dynamic), 3 all brokers (dynamic), 4 the broker's configuration
+    file, 5 Kafka's default, 6 logger of a broker, 7 client metrics, 8 group. 0 and -1 if it is unknown.
     """
 
     is_sensitive: bool = field("IsSensitive", "bool", "0+", default=False)

@@ -27,7 +27,7 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
         listeners=("broker",),
     )
     groups: tuple[str, ...] = field("Groups", "[]string", "0+", default=(), entity="groupId")
-    """Names of the groups to describe; one that this broker does not coordinate gets an error of its own."""
+    """Names of the groups to describe; one that this broker does not coordinate gets a separate error."""
 
     include_authorized_operations: bool = field("IncludeAuthorizedOperations", "bool", "3+", default=False)
     """True to report, for each group, which operations the caller is allowed. From version 3."""

@@ -64,9 +64,7 @@ class DescribedGroup(Struct):
     """
 
     protocol_data: str = field("ProtocolData", "string", "0+", default="")
-    """Name of the protocol that the members agreed on, for consumers that of the assignor; empty unless the group is
-    Stable.
-    """
+    """Name of the protocol that the members agreed on, for consumers the assignor; empty unless the group is Stable."""
 
     members: tuple[DescribedGroupMember, ...] = field(
         "Members", "[]DescribedGroupMember", "0+", struct=DescribedGroupMember, default=()

@@ -19,7 +19,7 @@ class DescribeLogDirsPartition(Struct):
 
     offset_lag: int = field("OffsetLag", "int64", "0+", default=0)
     """Offsets by which the replica is behind: a future replica behind the current one, a current one behind the high
-    watermark, at least 0. -1 where it is not known.
+    watermark, at least 0. -1 if it is unknown.
     """
 
     is_future_key: bool = field("IsFutureKey", "bool", "0+", default=False)
@@ -55,10 +55,10 @@ class DescribeLogDirsResult(Struct):
     """Topics with replicas in the directory, one entry each."""
 
     total_bytes: int = field("TotalBytes", "int64", "4+", default=-1, ignorable=True)
-    """Bytes of the volume that the directory is on, from version 4 (KIP-827); -1 where it is not known."""
+    """Bytes of the volume that the directory is on, from version 4 (KIP-827); -1 if it is unknown."""
 
     usable_bytes: int = field("UsableBytes", "int64", "4+", default=-1, ignorable=True)
-    """Bytes of the volume that are free for use, from version 4 (KIP-827); -1 where it is not known."""
+    """Bytes of the volume that are free for use, from version 4 (KIP-827); -1 if it is unknown."""
 
     is_cordoned: bool = field("IsCordoned", "bool", "5+", default=False, ignorable=True)
     """True if the directory gets no new replicas, from version 5 (KIP-1066)."""
@@ -78,9 +78,7 @@ class DescribeLogDirsResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "3+", default=0, ignorable=True)
-    """Error of the request as a whole, from version 3; 0 is success, and directories may still have errors of their
-    own.
-    """
+    """Error of the entire request, from version 3; 0 is success, and directories may still have separate errors."""
 
     results: tuple[DescribeLogDirsResult, ...] = field(
         "Results", "[]DescribeLogDirsResult", "0+", struct=DescribeLogDirsResult, default=()

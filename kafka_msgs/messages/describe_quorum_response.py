@@ -19,16 +19,16 @@ class ReplicaState(Struct):
     """Log directory of the replica, from version 2; all zeros where it is not known (KIP-853)."""
 
     log_end_offset: int = field("LogEndOffset", "int64", "0+", default=0)
-    """Offset after the last record of the replica; -1 where it is not known."""
+    """Offset after the last record of the replica; -1 if it is unknown."""
 
     last_fetch_timestamp: int = field("LastFetchTimestamp", "int64", "1+", default=-1, ignorable=True)
-    """When the leader last got a fetch from the replica, in milliseconds since 1970-01-01 UTC, from version 1; -1 where
-    it is not known (KIP-836).
+    """When the leader last got a fetch from the replica, in milliseconds since 1970-01-01 UTC, from version 1; -1 if it
+    is unknown (KIP-836).
     """
 
     last_caught_up_timestamp: int = field("LastCaughtUpTimestamp", "int64", "1+", default=-1, ignorable=True)
     """When the replica last had every record that the leader had then, in milliseconds since 1970-01-01 UTC, from
-    version 1; -1 where it is not known (KIP-836).
+    version 1; -1 if it is unknown (KIP-836).
     """
 
 
@@ -48,13 +48,13 @@ class PartitionData(Struct):
     """
 
     leader_id: int = field("LeaderId", "int32", "0+", default=0, entity="brokerId")
-    """Id of the leader; -1 where none is known."""
+    """Id of the leader; -1 if none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
     """Epoch of the quorum."""
 
     high_watermark: int = field("HighWatermark", "int64", "0+", default=0)
-    """Offset below which a majority of voters holds every record; -1 where it is not known."""
+    """Offset below which a majority of voters holds every record; -1 if it is unknown."""
 
     current_voters: tuple[ReplicaState, ...] = field(
         "CurrentVoters", "[]ReplicaState", "0+", struct=ReplicaState, default=()
@@ -62,7 +62,7 @@ class PartitionData(Struct):
     """Replicas that vote, the leader included."""
 
     observers: tuple[ReplicaState, ...] = field("Observers", "[]ReplicaState", "0+", struct=ReplicaState, default=())
-    """Replicas that only read, such as those of brokers."""
+    """Replicas that only read, such as brokers."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -89,7 +89,7 @@ class Listener(Struct):
     """Host name or address of the listener."""
 
     port: int = field("Port", "uint16", "2+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -114,7 +114,7 @@ class DescribeQuorumResponse(Response):
         name="DescribeQuorumResponse", kind="response", api_key=55, versions="0-2", flexible="0+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
+    """Error of the entire request; 0 is success, and the partition may still have a separate error."""
 
     error_message: str | None = field("ErrorMessage", "string", "2+", nullable="2+", default="", ignorable=True)
     """The broker's explanation for people to read; None where it gives none, which is usual on success. In version 2

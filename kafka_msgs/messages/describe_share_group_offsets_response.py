@@ -16,16 +16,14 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     start_offset: int = field("StartOffset", "int64", "0+", default=0)
-    """Share-partition start offset: records below it are done with. -1 if the group has not begun to read the
-    partition.
-    """
+    """Share-partition start offset: records below it are done with. -1 before the group reads the partition."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
     lag: int = field("Lag", "int64", "1+", default=-1, ignorable=True)
     """Records from the start offset to the end of the partition that are not done with, from version 1 (KIP-1226); -1
-    where it is not known.
+    if it is unknown.
     """
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
@@ -74,7 +72,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
     """Topics of the group, one entry each."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the group or its coordinator; 0 is success, and partitions may still have errors of their own."""
+    """Error of the group or its coordinator; 0 is success, and partitions may still have separate errors."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""

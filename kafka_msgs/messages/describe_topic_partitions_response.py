@@ -22,7 +22,7 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1, ignorable=True)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
     replica_nodes: tuple[int, ...] = field("ReplicaNodes", "[]int32", "0+", default=(), entity="brokerId")
     """Ids of the brokers that hold a replica, the preferred leader first."""
@@ -117,4 +117,4 @@ class DescribeTopicPartitionsResponse(Response):
     """Topics of this page, one entry each. The last one may continue on the next page."""
 
     next_cursor: Cursor | None = field("NextCursor", "Cursor", "0+", struct=Cursor, nullable="0+", default=None)
-    """Where the next page begins; None if this page is the last one."""
+    """Start of the next page; None if this page is the last one."""

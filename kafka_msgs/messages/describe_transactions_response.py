@@ -26,7 +26,7 @@ class TransactionState(Struct):
     """Outcome as a number, to be read with ``ErrorCode``; 0 is success."""
 
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     transaction_state: str = field("TransactionState", "string", "0+", default="")

@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ElectLeadersRequest(Request["ElectLeadersResponse"]):
-    """Asks the controller to elect leaders of partitions anew (KIP-183, KIP-460).
+    """Asks the controller to elect new leaders of partitions (KIP-183, KIP-460).
 
     API key 43, versions 0-2, flexible from version 2.
     """

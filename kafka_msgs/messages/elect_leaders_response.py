@@ -49,8 +49,7 @@ class ElectLeadersResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "1+", default=0)
-    """Error of the request as a whole, from version 1; 0 is success, and partitions may still have errors of their own.
-    """
+    """Error of the entire request, from version 1; 0 is success, and partitions may still have separate errors."""
 
     replica_election_results: tuple[ReplicaElectionResult, ...] = field(
         "ReplicaElectionResults", "[]ReplicaElectionResult", "0+", struct=ReplicaElectionResult, default=()

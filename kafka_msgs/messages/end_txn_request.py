@@ -27,7 +27,7 @@ class EndTxnRequest(Request["EndTxnResponse"]):
         listeners=("broker",),
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")

@@ -19,7 +19,7 @@ class ReplicaState(Struct):
     """Broker id of the follower that reads; -1 for a consumer."""
 
     replica_epoch: int = field("ReplicaEpoch", "int64", "15+", default=-1)
-    """Broker epoch of the follower, so that a follower from before a restart is noticed; -1 where it is not known."""
+    """Broker epoch of the follower, so that a follower from before a restart is noticed; -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -37,7 +37,7 @@ class FetchPartition(Struct):
 
     last_fetched_epoch: int = field("LastFetchedEpoch", "int32", "12+", default=-1)
     """Leader epoch of the last record that the reader has, from version 12, so that the leader can find where the logs
-    differ (KIP-595); -1 where it is not known.
+    differ (KIP-595); -1 if it is unknown.
     """
 
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)

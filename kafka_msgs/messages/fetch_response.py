@@ -27,7 +27,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "12+", default=-1)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -71,12 +71,12 @@ class PartitionData(Struct):
     """
 
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)
-    """First offset that the partition still holds, from version 5; -1 where it is not known."""
+    """First offset that the partition still holds, from version 5; -1 if it is unknown."""
 
     diverging_epoch: EpochEndOffset = field(
         "DivergingEpoch", "EpochEndOffset", "12+", struct=EpochEndOffset, tag=0, tagged="12+", default=EpochEndOffset()
     )
-    """Set, from version 12, where the reader's log differs from the leader's: the reader must cut its log at or before
+    """Set, from version 12, if the reader's log differs from the leader's: the reader must cut its log at or before
     this point (KIP-595).
     """
 
@@ -89,14 +89,14 @@ class PartitionData(Struct):
         tagged="12+",
         default=LeaderIdAndEpoch(),
     )
-    """The partition's leader, from version 12, where the answering node believes that the reader does not know it. For
+    """The partition's leader, from version 12, if the answering node believes that the reader does not know it. For
     consumers, from version 16, set with NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH (KIP-951).
     """
 
     snapshot_id: SnapshotId = field(
         "SnapshotId", "SnapshotId", "12+", struct=SnapshotId, tag=2, tagged="12+", default=SnapshotId()
     )
-    """Set, from version 12, where a KRaft replica must fetch this snapshot because the log no longer holds its offset
+    """Set, from version 12, if a KRaft replica must fetch this snapshot because the log no longer holds its offset
     (KIP-630).
     """
 
@@ -151,7 +151,7 @@ class NodeEndpoint(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "int32", "16+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     rack: str | None = field("Rack", "string", "16+", nullable="16+", default=None)
     """Label of the rack or zone that the broker is in; None if it has none."""
@@ -171,8 +171,8 @@ class FetchResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "7+", default=0, ignorable=True)
-    """Error of the request as a whole, from version 7, such as FETCH_SESSION_ID_NOT_FOUND (70); 0 is success, and
-    partitions may still have errors of their own.
+    """Error of the entire request, from version 7, such as FETCH_SESSION_ID_NOT_FOUND (70); 0 is success, and
+    partitions may still have separate errors.
     """
 
     session_id: int = field("SessionId", "int32", "7+", default=0)

@@ -79,7 +79,7 @@ class FetchSnapshotRequest(Request["FetchSnapshotResponse"]):
     """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     replica_id: int = field("ReplicaId", "int32", "0+", default=-1, entity="brokerId")
-    """Id of the replica that reads; -1 where it is not known."""
+    """Id of the replica that reads; -1 if it is unknown."""
 
     max_bytes: int = field("MaxBytes", "int32", "0+", default=2147483647)
     """Bytes of the snapshot to answer with, over all partitions."""

@@ -26,7 +26,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -51,7 +51,7 @@ class PartitionSnapshot(Struct):
         tagged="0+",
         default=LeaderIdAndEpoch(),
     )
-    """The leader, where the reader does not know it."""
+    """The leader, if the reader does not know it."""
 
     size: int = field("Size", "int64", "0+", default=0)
     """Bytes of the whole snapshot."""
@@ -87,7 +87,7 @@ class NodeEndpoint(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "uint16", "1+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -104,7 +104,7 @@ class FetchSnapshotResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
+    """Error of the entire request; 0 is success, and the partition may still have a separate error."""
 
     topics: tuple[TopicSnapshot, ...] = field("Topics", "[]TopicSnapshot", "0+", struct=TopicSnapshot, default=())
     """The metadata topic, as the only entry."""

@@ -26,8 +26,8 @@ class MemberMetadata(Struct):
     """Address that the member is connected from, as the broker sees it."""
 
     rebalance_timeout: int = field("rebalanceTimeout", "int32", "1+", default=-1, ignorable=True)
-    """Milliseconds that the coordinator waits for the member to join again in a rebalance, from version 1; -1 where it
-    is not known.
+    """Milliseconds that the coordinator waits for the member to join again in a rebalance, from version 1; -1 if it is
+    unknown.
     """
 
     session_timeout: int = field("sessionTimeout", "int32", "0+", default=0)
@@ -66,8 +66,7 @@ class GroupMetadataValue(CoordinatorValue):
     """Member id of the group's leader; None if the group has no members."""
 
     current_state_timestamp: int = field("currentStateTimestamp", "int64", "2+", default=-1, ignorable=True)
-    """When the group last changed its state, in milliseconds since 1970-01-01 UTC, from version 2; -1 where it is not
-    known.
+    """When the group last changed its state, in milliseconds since 1970-01-01 UTC, from version 2; -1 if it is unknown.
     """
 
     members: tuple[MemberMetadata, ...] = field("members", "[]MemberMetadata", "0+", struct=MemberMetadata, default=())

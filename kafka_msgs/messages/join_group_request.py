@@ -15,7 +15,7 @@ class JoinGroupRequestProtocol(Struct):
     """Element of JoinGroupRequest.protocols, versions 0-9."""
 
     name: str = field("Name", "string", "0+", default="", map_key=True)
-    """Name of the protocol, for consumers that of an assignor such as ``range``."""
+    """Name of the protocol, for consumers an assignor such as ``range``."""
 
     metadata: bytes = field("Metadata", "bytes", "0+", default=b"")
     """Metadata of the member for this protocol; for consumers ``ConsumerProtocolSubscription`` after its int16 version.

@@ -37,7 +37,7 @@ class LeaveGroupResponse(Response):
     """
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success. From version 3 each member may have an error of its own."""
+    """Error of the entire request; 0 is success. From version 3 each member may have a separate error."""
 
     members: tuple[MemberResponse, ...] = field("Members", "[]MemberResponse", "3+", struct=MemberResponse, default=())
     """Members of the request, from version 3, one entry each."""

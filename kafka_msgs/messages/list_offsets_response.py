@@ -26,7 +26,7 @@ class ListOffsetsPartitionResponse(Struct):
     """The offset that was found; -1 where no record is that late."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "4+", default=-1)
-    """Leader epoch of the record or offset, from version 4; -1 where it is not known."""
+    """Leader epoch of the record or offset, from version 4; -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -12,7 +12,7 @@ class TransactionState(Struct):
     """Element of ListTransactionsResponse.transaction_states, versions 0-2."""
 
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     producer_id: int = field("ProducerId", "int64", "0+", default=0, entity="producerId")

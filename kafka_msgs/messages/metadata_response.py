@@ -39,8 +39,7 @@ class MetadataResponsePartition(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "7+", default=-1, ignorable=True)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known. From
-    version 7.
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown. From version 7.
     """
 
     replica_nodes: tuple[int, ...] = field("ReplicaNodes", "[]int32", "0+", default=(), entity="brokerId")
@@ -63,7 +62,7 @@ class MetadataResponseTopic(Struct):
     """Error of this topic; 0 is success."""
 
     name: str | None = field("Name", "string", "0+", nullable="12+", default="", map_key=True, entity="topicName")
-    """Name of the topic; None, from version 12, where an unknown ``topic_id`` was asked for."""
+    """Name of the topic; None, from version 12, if the requested ``topic_id`` is unknown."""
 
     topic_id: UUID = field("TopicId", "uuid", "10+", default=ZERO_UUID, ignorable=True)
     """Identity of the topic; all zeros where an unknown name was asked for. From version 10."""
@@ -106,7 +105,7 @@ class MetadataResponse(Response):
     """Identity of the cluster that the broker belongs to; None where the broker does not know it. From version 2."""
 
     controller_id: int = field("ControllerId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
-    """Broker id to send requests for the controller to; -1 where none is known. From version 1."""
+    """Broker id to send requests for the controller to; -1 if none is known. From version 1."""
 
     topics: tuple[MetadataResponseTopic, ...] = field(
         "Topics", "[]MetadataResponseTopic", "0+", struct=MetadataResponseTopic, default=()
@@ -119,6 +118,6 @@ class MetadataResponse(Response):
     """
 
     error_code: int = field("ErrorCode", "int16", "13+", default=0, ignorable=True)
-    """Error of the request as a whole, from version 13; 0 is success, and topics and partitions may still have errors
-    of their own.
+    """Error of the entire request, from version 13; 0 is success, and topics and partitions may still have separate
+    errors.
     """

@@ -19,10 +19,10 @@ class OffsetCommitRequestPartition(Struct):
     """Number of the partition within its topic, counted from 0."""
 
     committed_offset: int = field("CommittedOffset", "int64", "0+", default=0)
-    """Offset of the next record that the group is to read: one more than that of the last record it has processed."""
+    """Offset of the next record that the group is to read: one more than the offset of the last processed record."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "6+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known. From version 6."""
+    """Leader epoch of the last record that the group has read; -1 if it is unknown. From version 6."""
 
     committed_metadata: str | None = field("CommittedMetadata", "string", "0+", nullable="0+", default="")
     """Text that the client chooses to keep with the offset; None is kept as the empty string."""

@@ -37,7 +37,7 @@ class OffsetCommitResponseTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetCommitResponse(Response):
-    """Reports for each partition whether its offset was committed. There is no error for the request as a whole.
+    """Reports for each partition whether its offset was committed. The request itself has no error code.
 
     API key 8, versions 2-10, flexible from version 8.
     """

@@ -42,7 +42,7 @@ class OffsetDeleteResponse(Response):
         name="OffsetDeleteResponse", kind="response", api_key=47, versions="0", flexible="none"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and partitions may still have errors of their own."""
+    """Error of the entire request; 0 is success, and partitions may still have separate errors."""
 
     throttle_time_ms: int = field("ThrottleTimeMs", "int32", "0+", default=0, ignorable=True)
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""

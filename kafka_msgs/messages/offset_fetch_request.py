@@ -59,7 +59,7 @@ class OffsetFetchRequestGroup(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
-    """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
+    """Asks a group's coordinator for the committed offsets of the group. From version 2 it can ask for every partition
     at once (KIP-88). From version 8 it can ask for several groups (KIP-709).
 
     API key 9, versions 1-10, flexible from version 6.

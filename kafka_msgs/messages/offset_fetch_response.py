@@ -19,7 +19,7 @@ class OffsetFetchResponsePartition(Struct):
     """Offset of the next record that the group is to read; -1 in an answer where nothing is committed."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "5-7", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known. From version 5."""
+    """Leader epoch of the last record that the group has read; -1 if it is unknown. From version 5."""
 
     metadata: str | None = field("Metadata", "string", "0-7", nullable="0-7", default="")
     """Text that the client committed with the offset; empty or None where it gave none."""
@@ -52,7 +52,7 @@ class OffsetFetchResponsePartitions(Struct):
     """Offset of the next record that the group is to read; -1 in an answer where nothing is committed."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "8+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read; -1 where it is not known."""
+    """Leader epoch of the last record that the group has read; -1 if it is unknown."""
 
     metadata: str | None = field("Metadata", "string", "8+", nullable="8+", default="")
     """Text that the client committed with the offset; empty or None where it gave none."""
@@ -95,8 +95,8 @@ class OffsetFetchResponseGroup(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Response):
-    """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
-    the group, those of a partition beside the partition (KIP-88).
+    """The offsets that a group has committed. Errors of the group or its coordinator are next to the group, errors of a
+    partition next to the partition (KIP-88).
 
     API key 9, versions 1-10, flexible from version 6.
     """

@@ -39,7 +39,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetForLeaderEpochResponse(Response):
-    """Where the leader epochs asked for ended.
+    """End offsets of the requested leader epochs.
 
     API key 23, versions 2-4, flexible from version 4.
     """

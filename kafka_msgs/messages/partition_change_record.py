@@ -10,7 +10,7 @@ from kafka_msgs.schema import ZERO_UUID, KeyedMessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class PartitionChangeRecord(MetadataRecord):
-    """A partition has changed. What has not changed has its default.
+    """A partition has changed. Unchanged fields have their defaults.
 
     Metadata record type 5, versions 0-2, always flexible.
     """

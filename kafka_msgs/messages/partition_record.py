@@ -45,11 +45,11 @@ class PartitionRecord(MetadataRecord):
     """0 if the leader was elected from in-sync replicas, 1 while it recovers from an unclean election (KIP-704)."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
     partition_epoch: int = field("PartitionEpoch", "int32", "0+", default=-1)
     """Count of changes to the partition's state, such as its in-sync replicas. The controller increases it with each
-    change; an update that names an older one is refused. -1 where it is not known.
+    change; an update that names an older one is refused. -1 if it is unknown.
     """
 
     directories: tuple[UUID, ...] = field("Directories", "[]uuid", "1+", default=())

@@ -16,7 +16,7 @@ class BatchIndexAndErrorMessage(Struct):
     """Position of the record in the batch, counted from 0."""
 
     batch_index_error_message: str | None = field("BatchIndexErrorMessage", "string", "8+", nullable="8+", default=None)
-    """What is wrong with this record; None if it was refused only because of others."""
+    """Reason why this record was refused; None if only other records of the batch were at fault."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -27,7 +27,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "10+", default=-1)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -49,7 +49,7 @@ class PartitionProduceResponse(Struct):
     """
 
     log_start_offset: int = field("LogStartOffset", "int64", "5+", default=-1, ignorable=True)
-    """First offset that the partition still holds, from version 5; -1 where it is not known."""
+    """First offset that the partition still holds, from version 5; -1 if it is unknown."""
 
     record_errors: tuple[BatchIndexAndErrorMessage, ...] = field(
         "RecordErrors",
@@ -105,7 +105,7 @@ class NodeEndpoint(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "int32", "10+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     rack: str | None = field("Rack", "string", "10+", nullable="10+", default=None)
     """Label of the rack or zone that the broker is in; None if it has none."""

@@ -21,7 +21,7 @@ class ProducerIdsRecord(MetadataRecord):
     """Id of the broker that asked for the block."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=-1)
-    """Epoch of the broker that asked for the block; -1 where it is not known."""
+    """Epoch of the broker that asked for the block; -1 if it is unknown."""
 
     next_producer_id: int = field("NextProducerId", "int64", "0+", default=0)
     """First producer id after the block."""

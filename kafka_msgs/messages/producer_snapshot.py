@@ -24,7 +24,8 @@ class ProducerEntry(Struct):
     """Offset of the last record of the producer; -1 where it has written none."""
 
     offset_delta: int = field("OffsetDelta", "int32", "1", default=0)
-    """Offset of the last record of its last batch less that of the first; the next two sequence numbers follow from it.
+    """Offset of the last record of its last batch minus the offset of the first; the next two sequence numbers follow
+    from it.
     """
 
     timestamp: int = field("Timestamp", "int64", "1", default=0)

@@ -28,16 +28,16 @@ class QuorumStateData(DataMessage):
     """Identity of the cluster, in version 0 only."""
 
     leader_id: int = field("LeaderId", "int32", "0+", default=-1)
-    """Id of the leader of the epoch; -1 where none is known."""
+    """Id of the leader of the epoch; -1 if none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Epoch of the quorum that the node knows; -1 where it knows none."""
+    """Epoch of the quorum that the node knows; -1 if it does not know any."""
 
     voted_id: int = field("VotedId", "int32", "0+", default=-1)
-    """Id of the voter that this node voted for in the epoch; -1 if it has not voted."""
+    """Id of the voter that this node voted for in the epoch; -1 if it did not vote."""
 
     voted_directory_id: UUID = field("VotedDirectoryId", "uuid", "1+", default=ZERO_UUID)
-    """Log directory of the voter that this node voted for, from version 1; all zeros if it has not voted (KIP-853)."""
+    """Log directory of the voter that this node voted for, from version 1; all zeros if it did not vote (KIP-853)."""
 
     applied_offset: int = field("AppliedOffset", "int64", "0", default=0)
     """Not in use; 0. In version 0 only."""

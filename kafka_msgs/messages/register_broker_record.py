@@ -19,7 +19,7 @@ class BrokerEndpoint(Struct):
     """Host name or address of the listener."""
 
     port: int = field("Port", "uint16", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     security_protocol: int = field("SecurityProtocol", "int16", "0+", default=0)
     """Security protocol of the listener: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL."""
@@ -59,7 +59,7 @@ class RegisterBrokerRecord(MetadataRecord):
     """Identity of the broker's process; each start has a new one."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=0)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""
 
     end_points: tuple[BrokerEndpoint, ...] = field(
         "EndPoints", "[]BrokerEndpoint", "0+", struct=BrokerEndpoint, default=()

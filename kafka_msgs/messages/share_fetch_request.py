@@ -22,8 +22,8 @@ class AcknowledgementBatch(Struct):
     """Last offset of the range, included."""
 
     acknowledge_types: tuple[int, ...] = field("AcknowledgeTypes", "[]int8", "0+", default=())
-    """What to do with the records: 0 gap (there is no record), 1 accept, 2 release for another delivery, 3 reject, 4
-    renew the lock (from version 2). One entry applies to the whole range; otherwise there is one per offset.
+    """Action for the records: 0 gap (no record exists), 1 accept, 2 release for another delivery, 3 reject, 4 renew the
+    lock (from version 2). One entry applies to the whole range; otherwise each offset has one.
     """
 
 

@@ -16,7 +16,7 @@ class LeaderIdAndEpoch(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=0)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -98,7 +98,7 @@ class NodeEndpoint(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "int32", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
     rack: str | None = field("Rack", "string", "0+", nullable="0+", default=None)
     """Label of the rack or zone that the broker is in; None if it has none."""
@@ -136,8 +136,8 @@ class ShareFetchResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole, such as SHARE_SESSION_NOT_FOUND (122); 0 is success, and partitions may still
-    have errors of their own.
+    """Error of the entire request, such as SHARE_SESSION_NOT_FOUND (122); 0 is success, and partitions may still have
+    separate errors.
     """
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default=None)

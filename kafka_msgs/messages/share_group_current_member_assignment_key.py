@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupCurrentMemberAssignmentKey(CoordinatorKey["ShareGroupCurrentMemberAssignmentValue"]):
-    """Key of the record of what one member of a share group reads now (KIP-932).
+    """Key of the record with the current assignment of a member of a share group (KIP-932).
 
     Key of coordinator record type 14, version 0, never flexible.
     """

@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupCurrentMemberAssignmentValue(CoordinatorValue):
-    """What one member of a share group reads now (KIP-932).
+    """Current assignment of a member of a share group (KIP-932).
 
     Value of coordinator record type 14, version 0, always flexible.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupMemberMetadataKey(CoordinatorKey["ShareGroupMemberMetadataValue"]):
-    """Key of the record of what a member of a share group has reported about itself (KIP-932).
+    """Key of the record with the data that a member of a share group reported about itself (KIP-932).
 
     Key of coordinator record type 10, version 0, never flexible.
     """

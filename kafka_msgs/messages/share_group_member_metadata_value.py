@@ -9,7 +9,7 @@ from kafka_msgs.schema import KeyedMessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupMemberMetadataValue(CoordinatorValue):
-    """What a member of a share group has reported about itself (KIP-932).
+    """Data that a member of a share group reported about itself (KIP-932).
 
     Value of coordinator record type 10, version 0, always flexible.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupTargetAssignmentMemberKey(CoordinatorKey["ShareGroupTargetAssignmentMemberValue"]):
-    """Key of the record of what one member of a share group is to read (KIP-932).
+    """Key of the record with the target assignment of a member of a share group (KIP-932).
 
     Key of coordinator record type 13, version 0, never flexible.
     """

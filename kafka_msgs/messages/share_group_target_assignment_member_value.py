@@ -23,7 +23,7 @@ class TopicPartition(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class ShareGroupTargetAssignmentMemberValue(CoordinatorValue):
-    """What one member of a share group is to read (KIP-932).
+    """Target assignment of a member of a share group (KIP-932).
 
     Value of coordinator record type 13, version 0, always flexible.
     """

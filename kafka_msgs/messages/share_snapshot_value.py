@@ -51,7 +51,7 @@ class ShareSnapshotValue(CoordinatorValue):
     """Share-partition start offset: records below it are done with; -1 where it is still open."""
 
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "0+", tag=0, tagged="0+", default=-1)
-    """Number of records from the start offset on whose delivery is complete; -1 where it is not known (KIP-1226)."""
+    """Number of records from the start offset on whose delivery is complete; -1 if it is unknown (KIP-1226)."""
 
     create_timestamp: int = field("CreateTimestamp", "int64", "0+", default=0)
     """When the state was created, in milliseconds since 1970-01-01 UTC."""

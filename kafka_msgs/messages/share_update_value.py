@@ -46,7 +46,7 @@ class ShareUpdateValue(CoordinatorValue):
     """Share-partition start offset: records below it are done with; -1 if unchanged."""
 
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "0+", tag=0, tagged="0+", default=-1)
-    """Number of records from the start offset on whose delivery is complete; -1 where it is not known (KIP-1226)."""
+    """Number of records from the start offset on whose delivery is complete; -1 if it is unknown (KIP-1226)."""
 
     state_batches: tuple[StateBatch, ...] = field("StateBatches", "[]StateBatch", "0+", struct=StateBatch, default=())
     """States of ranges of records, which replace the earlier states of the same records."""

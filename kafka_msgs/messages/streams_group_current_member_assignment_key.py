@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupCurrentMemberAssignmentKey(CoordinatorKey["StreamsGroupCurrentMemberAssignmentValue"]):
-    """Key of the record of what one member of a streams group runs now.
+    """Key of the record with the current assignment of a member of a streams group.
 
     Key of coordinator record type 22, version 0, never flexible.
     """

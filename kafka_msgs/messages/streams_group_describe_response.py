@@ -134,7 +134,7 @@ class Member(Struct):
     """Identity of one member within its group."""
 
     member_epoch: int = field("MemberEpoch", "int32", "0+", default=0)
-    """Epoch of the member; below ``assignment_epoch`` while it has not reached its target."""
+    """Epoch of the member; below ``assignment_epoch`` until it reaches its target."""
 
     instance_id: str | None = field("InstanceId", "string", "0+", nullable="0+", default=None)
     """Name that a static member keeps over restarts; None for a dynamic member."""
@@ -163,12 +163,12 @@ class Member(Struct):
     """Labels for spreading standby tasks over racks and the like; empty if there are none."""
 
     task_offsets: tuple[TaskOffset, ...] = field("TaskOffsets", "[]TaskOffset", "0+", struct=TaskOffset, default=())
-    """Offsets of the member's copy of the state, one entry per task; empty where it has not reported them."""
+    """Offsets of the member's copy of the state, one entry per task; empty if it did not report them."""
 
     task_end_offsets: tuple[TaskOffset, ...] = field(
         "TaskEndOffsets", "[]TaskOffset", "0+", struct=TaskOffset, default=()
     )
-    """End offsets of the changelogs, one entry per task; empty where the member has not reported them."""
+    """End offsets of the changelogs, one entry per task; empty if the member did not report them."""
 
     assignment: Assignment = field("Assignment", "Assignment", "0+", struct=Assignment, default=Assignment())
     """Tasks that the member runs now."""
@@ -196,7 +196,7 @@ class TopologyDescriptionNode(Struct):
     """Topics that a source reads; empty for other nodes, and where the topics are found at run time."""
 
     sink_topic: str | None = field("SinkTopic", "string", "1+", nullable="1+", default=None, entity="topicName")
-    """Topic that a sink writes to; None for other nodes, and where each record has a topic of its own."""
+    """Topic that a sink writes to; None for other nodes, and if each record has a separate topic."""
 
     stores: tuple[str, ...] = field("Stores", "[]string", "1+", default=())
     """Names of the state stores that a processor uses; empty for other nodes."""

@@ -122,7 +122,7 @@ class StreamsGroupHeartbeatResponse(Response):
     """Milliseconds that the member waits between heartbeats."""
 
     acceptable_recovery_lag_legacy: int = field("AcceptableRecoveryLagLegacy", "int32", "0", default=0)
-    """What version 0 has in the place of ``acceptable_recovery_lag``; brokers send 0."""
+    """Predecessor in version 0 of ``acceptable_recovery_lag``; brokers send 0."""
 
     task_offset_interval_ms: int = field("TaskOffsetIntervalMs", "int32", "0+", default=0)
     """Milliseconds that the client waits between reports of task offsets."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataKey(CoordinatorKey["StreamsGroupMemberMetadataValue"]):
-    """Key of the record of what a member of a streams group has reported about itself.
+    """Key of the record with the data that a member of a streams group reported about itself.
 
     Key of coordinator record type 19, version 0, never flexible.
     """

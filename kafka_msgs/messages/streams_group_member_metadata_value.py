@@ -31,7 +31,7 @@ class KeyValue(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataValue(CoordinatorValue):
-    """What a member of a streams group has reported about itself, collected from its heartbeats.
+    """Data that a member of a streams group reported about itself, collected from its heartbeats.
 
     Value of coordinator record type 19, version 0, always flexible.
     """
@@ -52,7 +52,7 @@ class StreamsGroupMemberMetadataValue(CoordinatorValue):
     """Address that the member is connected from, as the broker sees it."""
 
     rebalance_timeout_ms: int = field("RebalanceTimeoutMs", "int32", "0+", default=-1)
-    """Milliseconds that the coordinator waits for the member to give up tasks; -1 where it is not known."""
+    """Milliseconds that the coordinator waits for the member to give up tasks; -1 if it is unknown."""
 
     topology_epoch: int = field("TopologyEpoch", "int32", "0+", default=0)
     """Version of the topology that the member runs."""

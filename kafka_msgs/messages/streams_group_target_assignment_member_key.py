@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberKey(CoordinatorKey["StreamsGroupTargetAssignmentMemberValue"]):
-    """Key of the record of what one member of a streams group is to run.
+    """Key of the record with the target assignment of a member of a streams group.
 
     Key of coordinator record type 21, version 0, never flexible.
     """

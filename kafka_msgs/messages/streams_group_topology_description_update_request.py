@@ -24,7 +24,7 @@ class TopologyDescriptionNode(Struct):
     """Topics that a source reads; empty for other nodes, and where the topics are found at run time."""
 
     sink_topic: str | None = field("SinkTopic", "string", "0+", nullable="0+", default=None, entity="topicName")
-    """Topic that a sink writes to; None for other nodes, and where each record has a topic of its own."""
+    """Topic that a sink writes to; None for other nodes, and if each record has a separate topic."""
 
     stores: tuple[str, ...] = field("Stores", "[]string", "0+", default=())
     """Names of the state stores that a processor uses; empty for other nodes."""

@@ -67,7 +67,7 @@ class ClientTag(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SubscriptionInfoData(DataMessage):
-    """What a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
+    """Data that a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
     (``StreamsPartitionAssignor``).
 
     Data, versions 1-11, never flexible.
@@ -80,7 +80,7 @@ class SubscriptionInfoData(DataMessage):
     """Version that this text is written in."""
 
     latest_supported_version: int = field("latestSupportedVersion", "int32", "3+", default=-1)
-    """Highest version that the client can read, from version 3; -1 where it is not known."""
+    """Highest version that the client can read, from version 3; -1 if it is unknown."""
 
     process_id: UUID = field("processId", "uuid", "1+", default=ZERO_UUID)
     """Identity of the process, which its threads share and with it their local state."""

@@ -26,5 +26,5 @@ class TransactionLogKey(CoordinatorKey["TransactionLogValue"]):
         flexible="none",
     )
     transactional_id: str = field("TransactionalId", "string", "0", default="")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """

@@ -65,6 +65,6 @@ class TransactionLogValue(CoordinatorValue):
     """When the transaction began, in milliseconds since 1970-01-01 UTC; -1 if none has begun."""
 
     client_transaction_version: int = field("ClientTransactionVersion", "int16", "1+", tag=2, tagged="1+", default=0)
-    """Level of the feature ``transaction.version`` that the client uses, from version 1: 2 if each transaction gets an
-    epoch of its own (KIP-890).
+    """Level of the feature ``transaction.version`` that the client uses, from version 1: 2 if each transaction gets a
+    separate epoch (KIP-890).
     """

@@ -22,7 +22,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     """Offset of the next record that the group is to read."""
 
     committed_leader_epoch: int = field("CommittedLeaderEpoch", "int32", "2+", default=-1, ignorable=True)
-    """Leader epoch of the last record that the group has read, from version 2; -1 where it is not known."""
+    """Leader epoch of the last record that the group has read, from version 2; -1 if it is unknown."""
 
     committed_metadata: str | None = field("CommittedMetadata", "string", "0+", nullable="0+", default="")
     """Text that the client chooses to keep with the offset; None is kept as the empty string."""
@@ -62,7 +62,7 @@ class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
         listeners=("broker",),
     )
     transactional_id: str = field("TransactionalId", "string", "0+", default="", entity="transactionalId")
-    """Name under which a producer keeps its transactions apart from those of others and recovers them after a restart.
+    """Name under which a producer separates its transactions from other producers' and recovers them after a restart.
     """
 
     group_id: str = field("GroupId", "string", "0+", default="", entity="groupId")

@@ -21,4 +21,4 @@ class UnregisterBrokerRecord(MetadataRecord):
     """Id of the broker within the cluster."""
 
     broker_epoch: int = field("BrokerEpoch", "int64", "0+", default=0)
-    """Number that the controller gave this broker when it last registered; -1 where it is not known."""
+    """Number that the controller gave this broker when it last registered; -1 if it is unknown."""

@@ -35,7 +35,7 @@ class UpdateFeaturesResponse(Response):
     """Milliseconds for which the broker throttles this client because it exceeded a quota; 0 if it did not."""
 
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success."""
+    """Error of the entire request; 0 is success."""
 
     error_message: str | None = field("ErrorMessage", "string", "0+", nullable="0+", default="")
     """The broker's explanation for people to read; None where it gives none, which is usual on success."""

@@ -22,7 +22,7 @@ class Listener(Struct):
     """Host name or address of the listener."""
 
     port: int = field("Port", "uint16", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

@@ -15,13 +15,13 @@ class CurrentLeader(Struct):
     """Broker id of the leader; -1 where there is none, or none is known."""
 
     leader_epoch: int = field("LeaderEpoch", "int32", "0+", default=-1)
-    """Count of leader elections of the partition; it identifies one leader's term. -1 where it is not known."""
+    """Count of leader elections of the partition; it identifies one leader's term. -1 if it is unknown."""
 
     host: str = field("Host", "string", "0+", default="")
     """Host name or address of the leader."""
 
     port: int = field("Port", "int32", "0+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)

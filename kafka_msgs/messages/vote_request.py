@@ -73,7 +73,7 @@ class VoteRequest(Request["VoteResponse"]):
     """Identity of the cluster; None where the sender does not know it or skips the check."""
 
     voter_id: int = field("VoterId", "int32", "1+", default=-1, ignorable=True, entity="brokerId")
-    """Id of the voter that the request is for, from version 1; -1 where it is not known."""
+    """Id of the voter that the request is for, from version 1; -1 if it is unknown."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
     """The metadata topic, as the only entry."""

@@ -51,7 +51,7 @@ class NodeEndpoint(Struct):
     """Host name or address of the node."""
 
     port: int = field("Port", "uint16", "1+", default=0)
-    """TCP port, to be used with the host beside it."""
+    """TCP port, of the host."""
 
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
@@ -65,7 +65,7 @@ class VoteResponse(Response):
         name="VoteResponse", kind="response", api_key=52, versions="0-2", flexible="0+"
     )
     error_code: int = field("ErrorCode", "int16", "0+", default=0)
-    """Error of the request as a whole; 0 is success, and the partition may still have an error of its own."""
+    """Error of the entire request; 0 is success, and the partition may still have a separate error."""
 
     topics: tuple[TopicData, ...] = field("Topics", "[]TopicData", "0+", struct=TopicData, default=())
     """The metadata topic, as the only entry."""

@@ -47,7 +47,7 @@ class PartitionData(Struct):
     """Share-partition start offset: records below it are done with; -1 if unchanged."""
 
     delivery_complete_count: int = field("DeliveryCompleteCount", "int32", "1+", default=-1, ignorable=True)
-    """Number of records from the start offset on whose delivery is complete, from version 1; -1 where it is not known
+    """Number of records from the start offset on whose delivery is complete, from version 1; -1 if it is unknown
     (KIP-1226).
     """
 

@@ -17,11 +17,49 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from docs.demo import tour
 from docs.demo.demo import COLUMNS, ROOT, run
+from docs.demo.demo import tour as show_tour
 from docs.demo.presenter import Stage
 from kafka_msgs import ConsumerProtocolAssignment, ConsumerProtocolSubscription, HeartbeatRequest
 
 NOT_NEEDED = ("hypothesis", "pytest", "pyspark")
+
+
+TWO_SCREENS = 80
+
+
+@pytest.fixture(scope="module")
+def sessions() -> list[str]:
+    """The lines that ``make demo`` prints."""
+    screen = io.StringIO()
+    show_tour(Console(file=screen, width=COLUMNS, highlight=False))
+    return screen.getvalue().splitlines()
+
+
+def test_the_first_part_fits_on_two_screens(sessions: list[str]) -> None:
+    assert len(sessions) <= TWO_SCREENS
+    assert max(map(len, sessions)) <= COLUMNS == tour.COLUMNS
+
+
+def test_the_first_part_explains_bytes_runs_a_test_and_reads_lag(sessions: list[str]) -> None:
+    rows = [line.split() for line in sessions]
+    assert [row[-1] for row in rows if "topics[0].partitions[0].committed_offset" in row] == ["4"]
+    assert any(line.startswith("Error: OffsetFetchResponse v2: topics[0].partitions at byte 12:") for line in sessions)
+    assert any(line.startswith("1 passed") for line in sessions)
+    assert [row[5] for row in rows if row[:1] == ["audit"]] == ["6", "6"]
+
+
+def test_a_command_of_the_first_part_that_fails_ends_it() -> None:
+    session = tour.Session("title", "sentence", ("kafka-msgs no-such-command",))
+    with pytest.raises(SystemExit, match="kafka-msgs no-such-command: exit status 2"):
+        list(tour.play(session))
+
+
+def test_the_test_of_the_first_part_is_the_one_in_the_readme() -> None:
+    (session,) = (session for session in tour.SESSIONS if session.file is not None)
+    assert session.file is not None
+    assert session.file[1] in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +160,7 @@ def test_demo_runs_as_a_script_from_anywhere_without_the_tools_of_developers(tmp
     code = f"import runpy, sys; {blocked}; runpy.run_path(sys.argv[1], run_name='__main__')"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(script), *NOT_NEEDED],
+        [sys.executable, "-c", code, str(script), *NOT_NEEDED, "--all"],
         cwd=tmp_path,
         env=environment | {"PYTHONIOENCODING": "utf-8"},
         capture_output=True,

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from kafka_msgs import drafts
+from kafka_msgs import ErrorCode, drafts, errors
 from tests.oracle import Oracle
 from tests.oracle.class_pairs import ALL_NAMES
 from tests.support.docs_tools import load_tool
@@ -35,6 +35,15 @@ def test_a_bar_in_a_cell_does_not_end_it(tables: ModuleType) -> None:
 
 def test_every_draft_has_a_table(tables: ModuleType) -> None:
     assert set(tables.TABLES["drafts.md"]) == set(drafts.DRAFTS)
+
+
+def test_every_error_has_a_meaning_and_an_action(tables: ModuleType) -> None:
+    guide = tables._error_guide()
+    exported = {name: getattr(errors, name) for name in errors.__all__}
+    exceptions = {name for name, cls in exported.items() if isinstance(cls, type) and issubclass(cls, Exception)}
+    assert set(guide["exceptions"]) == exceptions
+    assert set(guide["codes"]) == {code.name for code in ErrorCode}
+    assert all(meaning and action for meaning, action in guide["codes"].values())
 
 
 @pytest.mark.oracle

@@ -9,7 +9,7 @@ from kafka_msgs.schema import MessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupCurrentMemberAssignmentKey(DataMessage):
-    """Key of the record of what one member of a streams group runs now.
+    """Key of the record with the current assignment of a member of a streams group.
 
     Data, version 22, never flexible.
 

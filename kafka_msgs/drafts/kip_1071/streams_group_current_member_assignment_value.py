@@ -20,7 +20,7 @@ class TaskIds(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupCurrentMemberAssignmentValue(DataMessage):
-    """What one member of a streams group runs now, and how far it is on the way to its target.
+    """Current assignment of a member of a streams group, and its progress towards the target.
 
     Data, version 0, always flexible.
 
@@ -57,14 +57,14 @@ class StreamsGroupCurrentMemberAssignmentValue(DataMessage):
     active_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "ActiveTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Active tasks that the member must give up and has not yet; empty for none."""
+    """Active tasks that the member must still give up; empty for none."""
 
     standby_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "StandbyTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Standby tasks that the member must give up and has not yet; empty for none."""
+    """Standby tasks that the member must still give up; empty for none."""
 
     warmup_tasks_pending_revocation: tuple[TaskIds, ...] = field(
         "WarmupTasksPendingRevocation", "[]TaskIds", "0+", struct=TaskIds, default=()
     )
-    """Warm-up tasks that the member must give up and has not yet; empty for none."""
+    """Warm-up tasks that the member must still give up; empty for none."""

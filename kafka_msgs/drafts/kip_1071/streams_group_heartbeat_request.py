@@ -135,8 +135,8 @@ class TaskOffset(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
-    """Joins a streams group, stays in it, confirms the tasks that run, and leaves it (KIP-1071). After the first one, a
-    field that has not changed may be None or -1.
+    """Joins a streams group, stays in it, confirms the tasks that run, and leaves it (KIP-1071). After the first one,
+    an unchanged field may be None or -1.
 
     API key 88, version 0, always flexible.
 

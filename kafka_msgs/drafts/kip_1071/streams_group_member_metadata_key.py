@@ -9,7 +9,7 @@ from kafka_msgs.schema import MessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupMemberMetadataKey(DataMessage):
-    """Key of the record of what a member of a streams group has reported about itself.
+    """Key of the record with the data that a member of a streams group reported about itself.
 
     Data, version 19, never flexible.
 

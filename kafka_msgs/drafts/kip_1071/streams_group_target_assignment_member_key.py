@@ -9,7 +9,7 @@ from kafka_msgs.schema import MessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberKey(DataMessage):
-    """Key of the record of what one member of a streams group is to run.
+    """Key of the record with the target assignment of a member of a streams group.
 
     Data, version 21, never flexible.
 

@@ -20,7 +20,7 @@ class TaskIds(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupTargetAssignmentMemberValue(DataMessage):
-    """What one member of a streams group is to run once the group has settled.
+    """Target assignment of a member of a streams group.
 
     Data, version 0, always flexible.
 

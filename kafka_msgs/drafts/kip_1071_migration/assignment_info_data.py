@@ -9,8 +9,8 @@ from kafka_msgs.schema import MessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class AssignmentInfoData(DataMessage):
-    """What a Kafka Streams client of the classic protocol gets from the coordinator of a streams group: ``user_data``
-    of ``ConsumerProtocolAssignment``.
+    """Data that a Kafka Streams client of the classic protocol gets from the coordinator of a streams group:
+    ``user_data`` of ``ConsumerProtocolAssignment``.
 
     Data, version 12, never flexible.
 

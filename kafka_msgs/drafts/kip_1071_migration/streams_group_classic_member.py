@@ -21,7 +21,7 @@ class ClassicProtocol(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class StreamsGroupClassicMember(DataMessage):
-    """What a member of a streams group reported that still speaks the classic protocol.
+    """Data reported by a member of a streams group that still uses the classic protocol.
 
     Data, version 0, always flexible.
 

@@ -9,7 +9,7 @@ from kafka_msgs.schema import MessageInfo, field, frozen
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class SubscriptionInfoData(DataMessage):
-    """What a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
+    """Data that a Kafka Streams client reports to its assignor: ``user_data`` of ``ConsumerProtocolSubscription``
     (``StreamsPartitionAssignor``).
 
     Data, version 12, never flexible.
@@ -28,7 +28,7 @@ class SubscriptionInfoData(DataMessage):
     """Version that this text is written in."""
 
     latest_supported_version: int = field("latestSupportedVersion", "int32", "12", default=12)
-    """Highest version that the client can read, from version 3; -1 where it is not known."""
+    """Highest version that the client can read, from version 3; -1 if it is unknown."""
 
     heartbeat: bytes = field("heartbeat", "bytes", "12", default=b"")
     """The heartbeat that the client would send, from version 12: the version of the request as int16, then a

@@ -73,8 +73,8 @@ class Group(Struct):
     """Members of the group; empty if it has none."""
 
     offsets: tuple[Offset, ...] = field("Offsets", "[]Offset", "1+", struct=Offset, default=(), ignorable=True)
-    """Offsets that the group has committed, from version 1 of the draft: those of partitions assigned to members, and
-    all others.
+    """Offsets that the group has committed, from version 1 of the draft: for partitions assigned to members and for all
+    other partitions.
     """
 
 

@@ -23,7 +23,7 @@ class RequestTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
-    """Asks a group's coordinator which offsets the group has committed. From version 2 it can ask for every partition
+    """Asks a group's coordinator for the committed offsets of the group. From version 2 it can ask for every partition
     at once (KIP-88).
 
     API key 9, versions 0-2, never flexible.

@@ -39,8 +39,8 @@ class ResponseTopic(Struct):
 
 @frozen(kw_only=True, repr=False, eq=False, weakref_slot=False)
 class OffsetFetchResponse(Response):
-    """The offsets that a group has committed. Errors are in two places: those of the group or its coordinator beside
-    the group, those of a partition beside the partition (KIP-88).
+    """The offsets that a group has committed. Errors of the group or its coordinator are next to the group, errors of a
+    partition next to the partition (KIP-88).
 
     API key 9, versions 0-2, never flexible.
 

@@ -237,7 +237,7 @@ def acknowledged(share: SharePartition, said: Iterable[AcknowledgementBatch]) ->
 @pytest.mark.parametrize("one_batch", [True, False])
 @pytest.mark.parametrize("one_piece", [True, False])
 def test_work_follows_the_number_of_acknowledgements(one_batch: bool, one_piece: bool) -> None:
-    """Neighboring records get different types, so the implementation cannot combine them."""
+    """Neighbouring records get different types, so the implementation cannot combine them."""
 
     def work(count: int) -> int:
         share = opened(Batch(0, count - 1)) if one_batch else opened(*(Batch(each, each) for each in range(count)))

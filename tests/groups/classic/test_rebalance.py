@@ -1,6 +1,6 @@
 """Cases that the comparison with Kafka's coordinator does not cover, or covers only at random.
 
-``tests.coordinator.campaign`` compares all other behavior with Kafka command by command.
+``tests.coordinator.campaign`` compares all other behaviour with Kafka command by command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Simulated instances of a Streams application with either protocol, modeled on the Java clients."""
+"""Simulated instances of a Streams application with either protocol, modelled on the Java clients."""
 
 from __future__ import annotations
 
