@@ -1,9 +1,12 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -11,12 +14,16 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** A client of the soak campaign, written with Kafka's own clients: SERVERS TOPIC. See protocol.py for its lines. */
+/**
+ * A client of the soak campaign, written with Kafka's own clients: idempotent|transactional SERVERS TOPIC. See
+ * protocol.py for its lines.
+ */
 public final class Soak {
     private static final int PARTITIONS = 3;
     private static final int BURST = 3;
@@ -71,6 +78,61 @@ public final class Soak {
         report("D");
     }
 
+    private static void transact(String servers, String topic) throws InterruptedException {
+        int[] next = new int[PARTITIONS];
+        while (!draining) {
+            Map<String, Object> more = Map.of(
+                    "linger.ms", 5, "delivery.timeout.ms", 30_000, "max.block.ms", 90_000,
+                    "transactional.id", topic, "transaction.timeout.ms", 30_000);
+            var strings = new StringSerializer();
+            try (var producer = new KafkaProducer<>(config(servers, more), strings, strings)) {
+                producer.initTransactions();
+                while (!draining) {
+                    commitBurst(producer, topic, next);
+                    Thread.sleep(50);
+                }
+            } catch (KafkaException error) {
+                report("E writer " + error.toString().replace('\n', ' '));
+                Thread.sleep(200);
+            }
+        }
+        report("D");
+    }
+
+    /** Commit a transaction, or abort it. Throws if neither is possible. */
+    private static void commitBurst(KafkaProducer<String, String> producer, String topic, int[] next) {
+        List<Future<RecordMetadata>> sent = new ArrayList<>();
+        List<String> places = new ArrayList<>();
+        String failure = "F";
+        try {
+            producer.beginTransaction();
+            for (int partition = 0; partition < PARTITIONS; partition++) {
+                for (int n = 0; n < BURST; n++) {
+                    places.add(partition + " " + next[partition]);
+                    sent.add(producer.send(
+                            new ProducerRecord<>(topic, partition, "k" + partition, next[partition]++ + PAD)));
+                }
+            }
+            try {
+                producer.commitTransaction();
+            } catch (KafkaException error) {
+                producer.abortTransaction();
+                failure = "X";
+                throw error;
+            }
+            for (int number = 0; number < sent.size(); number++) {
+                report("A " + System.currentTimeMillis() + " " + places.get(number) + " " + sent.get(number).get().offset());
+            }
+        } catch (KafkaException | InterruptedException | ExecutionException error) {
+            for (String place : places) {
+                report(failure + " " + place + (failure.equals("X") ? "" : " " + error.toString().replace('\n', ' ')));
+            }
+            if (failure.equals("F")) {
+                throw new KafkaException(error);
+            }
+        }
+    }
+
     private static void send(
             KafkaProducer<String, String> producer, String topic, int partition, int sequence, AtomicInteger waiting) {
         waiting.incrementAndGet();
@@ -84,10 +146,13 @@ public final class Soak {
         });
     }
 
-    private static void read(String servers, String topic) {
-        Map<String, Object> more = Map.of(
+    private static void read(String servers, String topic, boolean transactional) {
+        Map<String, Object> more = new HashMap<>(Map.of(
                 "group.id", "soak-" + topic, "auto.offset.reset", "earliest", "enable.auto.commit", false,
-                "session.timeout.ms", 10_000, "heartbeat.interval.ms", 1000, "fetch.max.wait.ms", 100);
+                "fetch.max.wait.ms", 100, "isolation.level", transactional ? "read_committed" : "read_uncommitted"));
+        more.putAll(transactional
+                ? Map.of("group.protocol", "consumer")
+                : Map.of("session.timeout.ms", 10_000, "heartbeat.interval.ms", 1000));
         try (var consumer =
                 new KafkaConsumer<>(config(servers, more), new StringDeserializer(), new StringDeserializer())) {
             consumer.subscribe(List.of(topic));
@@ -138,8 +203,11 @@ public final class Soak {
     }
 
     public static void main(String[] arguments) throws Exception {
-        Thread writer = started("writer", () -> write(arguments[0], arguments[1]));
-        Thread reader = started("reader", () -> read(arguments[0], arguments[1]));
+        boolean transactional = arguments[0].equals("transactional");
+        String servers = arguments[1];
+        String topic = arguments[2];
+        Thread writer = started("writer", transactional ? () -> transact(servers, topic) : () -> write(servers, topic));
+        Thread reader = started("reader", () -> read(servers, topic, transactional));
         started("printer", () -> {
             while (true) {
                 Thread.sleep(20);

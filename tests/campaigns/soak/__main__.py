@@ -12,7 +12,7 @@ from tests.campaigns.soak.campaign import soak
 from tests.campaigns.soak.clients import CLIENTS
 from tests.campaigns.soak.clusters import CLUSTERS
 from tests.campaigns.soak.faults import FAULTS
-from tests.campaigns.soak.report import broken_promises, print_outcome, slower_than
+from tests.campaigns.soak.report import broken_promises, print_outcome, slower_than_java
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
         )
         print_outcome(console, outcome)
         outcomes.append(outcome)
-    slower = [text for outcome in outcomes for text in slower_than(outcome, "java")]
+    slower = [text for outcome in outcomes for text in slower_than_java(outcome)]
     broken = broken_promises(outcomes)
     for title, texts in (("recovers more than 0.5 s later than java", slower), ("BROKEN", broken)):
         for text in texts:

@@ -32,13 +32,14 @@ def _python(name: str) -> Callable[[], list[str]]:
     return lambda: [sys.executable, "-m", "tests.campaigns.soak.python_clients", name]
 
 
-def _java() -> list[str]:
-    return java_command(str(_HERE / "Soak.java"), (), heap_mb=192, jars=Jars.TOOLS)
+def _java(kind: str) -> Callable[[], list[str]]:
+    return lambda: java_command(str(_HERE / "Soak.java"), (kind,), heap_mb=192, jars=Jars.TOOLS)
 
 
 CLIENTS: Final[dict[str, Callable[[], list[str]]]] = {
     **{name: _python(name) for name in NAMES},
-    "java": _java,
+    "java": _java("idempotent"),
+    "java-transactional": _java("transactional"),
     "franz-go": _GO.command,
 }
 """The command of each client, which takes the addresses and the topic. The commands build what they need."""

@@ -173,10 +173,7 @@ def _put(values: array[int], index: int, value: int) -> None:
 
 
 def _longest_gap(times: array[int], begin: int, end: int) -> int:
-    """Return the longest gap between neighbouring times that overlaps the interval."""
-    first = max(0, bisect_right(times, begin) - 1)
-    last = bisect_right(times, end)
-    inside = [*times[first : last + 1]]
-    if last >= len(times) or not inside:
-        inside = [*(inside or [begin]), end]
-    return max((after - before for before, after in pairwise(inside)), default=0)
+    """Return the longest gap between neighbouring times that overlaps the interval. The interval's ends close gaps."""
+    first, last = bisect_right(times, begin), bisect_right(times, end)
+    inside = [times[first - 1] if first else begin, *times[first:last], times[last] if last < len(times) else end]
+    return max(after - before for before, after in pairwise(inside))

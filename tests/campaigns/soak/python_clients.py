@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from kafka_msgs.client import AsyncConsumer, AsyncProducer, Consumer, Producer
-from kafka_msgs.errors import ClientError, DeadlineError
+from kafka_msgs.errors import ClientError
 from tests.campaigns.soak.protocol import TICK
 from tests.campaigns.soak.worker import PATIENCE, SETTLE, Worker
 
@@ -48,18 +48,13 @@ def _read(worker: Worker) -> None:
 
 
 def _write_threadless(worker: Worker) -> None:
+    """Send and flush: records of the next tick wait until the flush is complete."""
     with Producer(worker.servers, delivery_timeout=PATIENCE, threadless=True, **_OURS) as producer:
-        while not worker.draining.is_set():
-            end = time.monotonic() + TICK
+        while not worker.draining.wait(TICK):
             for partition, sequence, key, value in worker.due():
                 report = worker.delivered(partition, sequence)
                 producer.send(worker.topic, value, key=key, partition=partition, on_delivery=report)
-            try:
-                producer.flush(TICK)
-            except DeadlineError:
-                continue
-            worker.draining.wait(end - time.monotonic())
-        producer.flush(PATIENCE + SETTLE)
+            producer.flush(PATIENCE + SETTLE)
 
 
 def _read_threadless(worker: Worker) -> None:

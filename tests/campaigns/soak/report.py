@@ -13,10 +13,10 @@ from rich.table import Table
 from tests.campaigns.soak.campaign import Outcome, Stall
 from tests.campaigns.soak.clients import OURS
 
-__all__ = ["broken_promises", "print_outcome", "slower_than"]
+__all__ = ["broken_promises", "print_outcome", "slower_than_java"]
 
 _MARGIN: Final = 0.5
-"""The seconds by which a client may recover later than the client it is compared with."""
+"""The seconds by which a client may recover later than Java's client."""
 
 
 def print_outcome(console: Console, outcome: Outcome) -> None:
@@ -42,16 +42,15 @@ def broken_promises(outcomes: Iterable[Outcome]) -> list[str]:
     ]
 
 
-def slower_than(outcome: Outcome, peer: str) -> list[str]:
-    """Return the faults after which a client of this library recovered later than a peer, by the median."""
-    if peer not in outcome.totals:
-        return []
+def slower_than_java(outcome: Outcome) -> list[str]:
+    """Return the faults after which a client of this library recovered later than Java's client, by the median."""
     return [
         f"{outcome.cluster}: {fault}: {client} {title} after {ours:.1f} s, {peer} after {theirs:.1f} s"
         for title, value in (("writes", _writes), ("reads", _reads))
         for fault in _faults(outcome)
         for client in OURS
-        if client in outcome.totals
+        for peer in ["java-transactional" if client == "ours-transactional" else "java"]
+        if {client, peer} <= outcome.totals.keys()
         and (ours := _median(outcome, fault, client, value))
         > (theirs := _median(outcome, fault, peer, value)) + _MARGIN
     ]
