@@ -5,7 +5,7 @@ partitions (about 39 KB), with 32 requests in flight. With ``KAFKA_BOOTSTRAP`` s
 broker gets the same requests; it needs a topic with the same number of partitions. Every client decodes every response.
 Each peer runs in its typical way: aiokafka with 32 tasks, kafka-python with its own loop.
 
-Single calls, one after the other, show the latency that the I/O thread of a blocking client adds.
+Sequential calls show the latency that the I/O thread of a blocking client adds.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Client:
         self._reader.start()
 
     def drain(self) -> None:
-        """Let the writer finish."""
+        """Tell the writer to finish."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write("drain\n")
@@ -129,7 +129,7 @@ class Client:
 
 @contextmanager
 def running(commands: Mapping[str, Sequence[str]], servers: str, home: Path) -> Iterator[list[Client]]:
-    """Run clients inside a block, each with a topic of its own. Those that still run at its end are killed."""
+    """Run clients inside a block, each with its own topic. The end of the block kills unfinished clients."""
     clients: list[Client] = []
     try:
         for name, command in commands.items():

@@ -1,4 +1,4 @@
-"""An embedded cluster in a process of its own: ``PORT ADVERTISED_PORT BROKERS``.
+"""An embedded cluster in a separate process: ``PORT ADVERTISED_PORT BROKERS``.
 
 Each line on the standard input is a command: ``kill 0``, ``stop 0``, ``start 0`` or ``lead TOPIC PARTITION 0``. The
 process answers ``done``, and ends with its input.

@@ -39,7 +39,7 @@ Action = Callable[[Scene], object]
 
 @frozen
 class Fault:
-    """A fault that begins, lasts some seconds, and ends. Its recovery counts from its begin."""
+    """A fault that begins, lasts some seconds, and ends. Recovery times are measured from its begin."""
 
     name: str
     begin: Action

@@ -1,4 +1,4 @@
-"""What the client processes reported, and the verdict on it."""
+"""The reports of a client process, and the verdict on its promises."""
 
 from __future__ import annotations
 
