@@ -20,7 +20,7 @@ from tests.campaigns.soak.worker import PATIENCE
 
 __all__ = ["Outcome", "Stall", "soak"]
 
-_START_SECONDS: Final = 120.0
+_START_SECONDS: Final = 240.0
 _READ_SECONDS: Final = 60.0
 
 
@@ -68,8 +68,8 @@ def soak(
         cluster.create(topics)
         cluster.restore(topics)
         with running(commands, cluster.servers, Path(home)) as clients:
-            started = _await(lambda: all(each.history.totals.read for each in clients), _START_SECONDS)
-            assert started, f"not every client has read records after {_START_SECONDS:.0f} s"
+            _await(lambda: not _idle(clients), _START_SECONDS)
+            assert not _idle(clients), f"after {_START_SECONDS:.0f} s, {_idle(clients)} have read nothing"
             begun = time.monotonic()
             note(f"{kind}: {len(clients)} clients are reading and writing")
             dice = Random(seed)
@@ -127,12 +127,16 @@ def _drain(clients: Sequence[Client], note: Callable[[str], object]) -> None:
         client.end()
 
 
-def _await(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait until a condition holds, for a limited time. Return whether it holds."""
+def _idle(clients: Sequence[Client]) -> list[str]:
+    """Return the clients that have not read any record, with their errors."""
+    return [f"{each.name} {each.history.errors}" for each in clients if not each.history.totals.read]
+
+
+def _await(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds, for a limited time."""
     end = time.monotonic() + seconds
-    while not (holds := condition()) and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.2)
-    return holds
 
 
 def _now() -> int:

@@ -146,9 +146,7 @@ class _Embedded(SoakCluster):
         self._process.send_signal(signal.SIGCONT)
 
     def move_leaders(self, topics: Sequence[str], shift: int) -> None:
-        for topic in topics:
-            for partition in range(PARTITIONS):
-                self._do(f"lead {topic} {partition} {(partition + shift) % _NODES}")
+        self._do(f"lead {shift} {' '.join(topics)}")
 
     def _do(self, command: str) -> None:
         assert self._process.stdin is not None
