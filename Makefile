@@ -179,6 +179,9 @@ generate: .venv/dev ## generate the message classes and the tables of docs/ from
 faults: .venv/dev ## let brokers fail, and count what the client leaves behind: make faults ROUNDS=10000
 	ROUNDS=$(ROUNDS) $(BIN)/pytest -q tests/client/test_faults.py -k leave_no
 
+soak: .venv/dev ## let clients of four languages suffer faults, embedded and on real Kafka, and compare: make soak MINUTES=20
+	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)
+
 oracle: .venv/dev ## the full campaign against Kafka's own classes: make oracle N=1000
 	$(BIN)/python -m tests.campaigns.oracle --examples $(N)
 
@@ -198,4 +201,4 @@ bench: .venv/dev ## the figures, as ratios against named peers
 clean: ## remove what the targets made
 	rm -rf .venv build dist *.egg-info kafka_msgs/*/*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis $(wildcard tests/*/oracle/target tests/*/*/oracle/target tests/oracle/target)
 
-.PHONY: help demo demo-all docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage dry-run check generate oracle capture bench clean
+.PHONY: help demo demo-all docs test test-slow lint warnings sanitize valgrind free-threading thread-sanitizer fuzz damage dry-run check generate soak oracle capture bench clean

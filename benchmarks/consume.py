@@ -43,6 +43,13 @@ TARGETS: Final = {
     ("tables", "confluent-kafka, tables"): 10.0,
 }
 
+SHARES: Final = {
+    ("kafka-msgs", "kafka-msgs, threadless"): 1.0,
+    ("kafka-msgs", "confluent-kafka, tuned"): 0.6,
+    ("kafka-msgs, tables", "confluent-kafka, tuned, tables"): 0.3,
+}
+"""The maximum CPU time of a reader, as a multiple of another reader's."""
+
 
 def run(console: Console, rounds: int) -> list[Figure]:
     """Measure, print, and return the figures."""
@@ -51,22 +58,26 @@ def run(console: Console, rounds: int) -> list[Figure]:
     rounds = min(rounds, 5)
     with KafkaCluster(nodes=1, settings=_ONE_NODE, heap_mb=768) as cluster:
         _fill(cluster.bootstrap_servers)
-        best: dict[str, tuple[float, float]] = {}
+        walls = dict.fromkeys(READERS, float("inf"))
+        processors = dict(walls)
         for number in range(rounds):
             for name in list(READERS)[:: 1 if number % 2 else -1]:
-                seconds = _measured(name, cluster.bootstrap_servers)
-                best[name] = min(best.get(name, seconds), seconds)
+                wall, processor = _measured(name, cluster.bootstrap_servers)
+                walls[name], processors[name] = min(walls[name], wall), min(processors[name], processor)
     shown = rows_table(
         f"{RECORDS:,} records of {SIZE} bytes, in a group", "library", "records/s", "processor µs/record"
     )
-    for name, (wall, processor) in best.items():
-        shown.add_row(name, f"{RECORDS / wall:,.0f}", f"{processor / RECORDS * 1e6:.2f}")
+    for name in READERS:
+        shown.add_row(name, f"{RECORDS / walls[name]:,.0f}", f"{processors[name] / RECORDS * 1e6:.2f}")
     console.print(shown)
-    figures = []
+    figures = [
+        Figure(f"{ours}: CPU time, of {other}", processors[ours] / processors[other], target=target, at_most=True)
+        for (ours, other), target in SHARES.items()
+    ]
     for (form, peer), target in TARGETS.items():
         for ours in OURS[form]:
-            figures.append(Figure(f"{ours} against {peer}", best[peer][0] / best[ours][0], target=target))
-    protocol = f"a process each, interleaved, wall-clock time, fastest of {rounds} rounds"
+            figures.append(Figure(f"{ours} against {peer}", walls[peer] / walls[ours], target=target))
+    protocol = f"a process each, interleaved, wall-clock or CPU time, fastest of {rounds} rounds"
     print_figures(console, "Consuming against the peers", protocol, figures)
     return figures
 
@@ -134,10 +145,10 @@ def _group() -> str:
     return f"g{time.time_ns()}"
 
 
-def _ours(servers: str) -> Iterator[int]:
+def _ours(servers: str, *, threadless: bool = False) -> Iterator[int]:
     from kafka_msgs.client.consumer import Consumer
 
-    with Consumer(servers, group_id=_group(), auto_offset_reset="earliest") as consumer:
+    with Consumer(servers, group_id=_group(), auto_offset_reset="earliest", threadless=threadless) as consumer:
         consumer.subscribe(TOPIC)
         while True:
             records = consumer.poll(1.0)
@@ -271,6 +282,7 @@ def _confluent_tables(servers: str, tuned: bool = False) -> Iterator[int]:
 
 READERS: Final[dict[str, Callable[[str], Iterator[int]]]] = {
     "kafka-msgs": _ours,
+    "kafka-msgs, threadless": lambda servers: _ours(servers, threadless=True),
     "kafka-msgs, asyncio": _ours_async,
     "kafka-msgs, tables": _ours_tables,
     "aiokafka": _aiokafka,

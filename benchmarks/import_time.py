@@ -91,7 +91,7 @@ def run(console: Console, rounds: int) -> list[Figure]:
     _print_steps(console, best)
     figures = _figures(best["kafka-msgs"], reports["kafka-msgs"]["modules"])
     client = best["kafka-msgs, client"]["library"]
-    figures.append(Figure("import kafka_msgs.client, without attrs' own import", client, "ms", target=60, at_most=True))
+    figures.append(Figure("import kafka_msgs.client, without attrs' own import", client, "ms", target=35, at_most=True))
     loaded = best["kafka-msgs, all messages"]["messages"]
     figures.append(Figure("import the modules of all messages", loaded, "ms", target=150, at_most=True))
     print_figures(console, "Importing kafka-msgs", PROTOCOL.format(rounds=rounds), figures)

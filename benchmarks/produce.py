@@ -31,9 +31,15 @@ BATCH: Final = 1 << 18
 LINGER_MS: Final = 5
 TARGETS: Final = {"aiokafka": 4.0, "kafka-python": 8.0, "confluent-kafka": 1.3}
 OURS: Final = ("blocking", "asyncio", "tables")
+SHARES: Final = {
+    ("blocking", "threadless"): 1.1,
+    ("blocking", "confluent-kafka"): 1.0,
+    ("tables", "confluent-kafka"): 0.3,
+}
+"""The maximum CPU time of a case, as a multiple of another case's."""
 PROTOCOL: Final = (
     "1 M records of 100 bytes, acks=all, lz4 (fast level; aiokafka 9), results read; wall time for a record, "
-    "connections included, fastest of {rounds} rounds, interleaved"
+    "or CPU time of the process, connections included, fastest of {rounds} rounds, interleaved"
 )
 VALUES: Final = tuple((b"%d:" % number + bytes(range(97, 123)) * 4)[:100] for number in range(1000))
 
@@ -45,44 +51,57 @@ def run(out: Console, rounds: int) -> list[Figure]:
     rounds = max(2, rounds // 5)
     cases: dict[str, Callable[[str, str, int], int]] = {
         "blocking": _blocking,
+        "threadless": _threadless,
         "asyncio": _asyncio,
         "tables": _tables,
         "confluent-kafka": _confluent,
         "aiokafka": _aiokafka,
         "kafka-python": _kafka_python,
     }
-    best = dict.fromkeys(cases, float("inf"))
+    walls = dict.fromkeys(cases, float("inf"))
+    processors = dict(walls)
     with KafkaCluster(nodes=1, heap_mb=768) as cluster:
         for number in range(rounds):
             for case in list(cases)[:: 1 if number % 2 else -1]:
-                best[case] = min(best[case], _timed(cases[case], cluster.bootstrap_servers, case))
-    times = Times(best)
+                wall, processor = _timed(cases[case], cluster.bootstrap_servers, case)
+                walls[case], processors[case] = min(walls[case], wall), min(processors[case], processor)
+    times, cpu = Times(walls), Times(processors)
     figures = [
         Figure(f"{ours}: {peer} takes", times.ratio(peer, ours), target=target)
         for ours in OURS
         for peer, target in TARGETS.items()
     ]
-    figures += [Figure(f"{case}: thousand records a second", 1e-3 / best[case], "") for case in cases]
+    figures += [
+        Figure(f"{ours}: CPU time, of {other}", cpu.ratio(ours, other), target=target, at_most=True)
+        for (ours, other), target in SHARES.items()
+    ]
+    figures += [Figure(f"{case}: thousand records a second", 1e-3 / walls[case], "") for case in cases]
+    figures += [Figure(f"{case}: CPU time of a record", 1e6 * processors[case], "us") for case in cases]
     print_figures(out, "produce", PROTOCOL.format(rounds=rounds), figures)
     return figures
 
 
-def _timed(case: Callable[[str, str, int], int], servers: str, name: str) -> float:
+def _timed(case: Callable[[str, str, int], int], servers: str, name: str) -> tuple[float, float]:
+    """Return the wall-clock and CPU seconds of a record."""
     topic = f"produce-{next(_names)}"
     with Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 4, 1)]).all()
     records = RECORDS // FEWER.get(name, 1)
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     delivered = case(servers, topic, records)
-    seconds = time.perf_counter() - start
+    seconds, used = time.perf_counter() - start, time.process_time() - processor
     assert delivered == records, f"{name} delivered {delivered} of {records}"
     with Admin(servers) as admin:
         admin.delete_topics([topic]).all()
-    return seconds / records
+    return seconds / records, used / records
 
 
-def _blocking(servers: str, topic: str, records: int) -> int:
-    with Producer(servers, compression="lz4", batch_size=BATCH) as producer:
+def _threadless(servers: str, topic: str, records: int) -> int:
+    return _blocking(servers, topic, records, threadless=True)
+
+
+def _blocking(servers: str, topic: str, records: int, *, threadless: bool = False) -> int:
+    with Producer(servers, compression="lz4", batch_size=BATCH, threadless=threadless) as producer:
         send = producer.send
         deliveries = [send(topic, value) for _ in range(records // len(VALUES)) for value in VALUES]
         producer.flush()

@@ -4,6 +4,8 @@ A broker that responds from memory in a separate process gets ApiVersions (small
 partitions (about 39 KB), with 32 requests in flight. With ``KAFKA_BOOTSTRAP`` set to the address of a real broker, that
 broker gets the same requests; it needs a topic with the same number of partitions. Every client decodes every response.
 Each peer runs in its typical way: aiokafka with 32 tasks, kafka-python with its own loop.
+
+Sequential calls show the latency that the I/O thread of a blocking client adds.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from statistics import median
 from typing import Any, Final, TypeAlias
 
 from rich.console import Console
@@ -40,6 +43,8 @@ VERSIONS: Final = {"ApiVersions": 2, "Metadata": 5}
 """The latest versions that all clients support."""
 
 PROTOCOL: Final = f"{IN_FLIGHT} in flight, same process, interleaved, processor time, fastest of {{rounds}} rounds"
+CALLS: Final = 1000
+CALL_PROTOCOL: Final = "ApiVersions, one after the other, wall-clock time, smallest median of {rounds} rounds"
 
 PEERS: Final = (AIOKAFKA, KAFKA_PYTHON)
 
@@ -76,7 +81,9 @@ REQUESTS: Final[Mapping[str, Request[Any]]] = {
 def run(console: Console, rounds: int) -> list[Figure]:
     """Measure, print, and return the figures."""
     with canned_broker() as port:
-        figures = _measure(console, rounds, "canned", f"{HOST}:{port}", CANNED_TARGETS)
+        address = f"{HOST}:{port}"
+        figures = _measure(console, rounds, "canned", address, CANNED_TARGETS)
+        figures += _measure_calls(console, rounds, address)
     real = os.environ.get("KAFKA_BOOTSTRAP")
     if real is not None:
         figures += _measure(console, rounds, "real broker", real, BROKER_TARGETS)
@@ -104,6 +111,31 @@ def _measure(console: Console, rounds: int, broker: str, address: str, targets: 
     console.print(table)
     print_figures(console, f"Requests, {broker}", PROTOCOL.format(rounds=rounds), figures)
     return figures
+
+
+def _measure_calls(console: Console, rounds: int, address: str) -> list[Figure]:
+    """Measure single calls with and without an I/O thread."""
+    best = {True: float("inf"), False: float("inf")}
+    for _ in range(rounds):
+        for threadless in best:
+            best[threadless] = min(best[threadless], _median_call(address, threadless=threadless))
+    added = 1e6 * (best[False] - best[True])
+    figures = [
+        Figure("a call, threadless", 1e6 * best[True], "us"),
+        Figure("a call: the I/O thread adds", added, "us", target=60, at_most=True),
+    ]
+    print_figures(console, "Single calls, canned", CALL_PROTOCOL.format(rounds=rounds), figures)
+    return figures
+
+
+def _median_call(address: str, *, threadless: bool) -> float:
+    with Client(address, threadless=threadless) as client:
+        times = []
+        for _ in range(CALLS):
+            start = time.perf_counter()
+            client.call(REQUESTS["ApiVersions"], version=VERSIONS["ApiVersions"])
+            times.append(time.perf_counter() - start)
+        return median(times)
 
 
 def _blocking(address: str, name: str, count: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -161,6 +162,15 @@ def test_columns_are_measured_against_rows_that_others_decode_alike(monkeypatch:
 @pytest.mark.usefixtures("peers")
 def test_every_benchmark_can_be_named() -> None:
     assert all(callable(import_module(f"benchmarks.{name}").run) for name in NAMES)
+
+
+def test_the_readme_lists_every_benchmark() -> None:
+    page = (results.DOCS.parent / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)) == sorted(NAMES)
+
+
+def test_stored_runs_have_the_names_of_benchmarks() -> None:
+    assert set(results.benchmarks()) <= set(NAMES)
 
 
 def test_random_messages_hold_what_every_library_has_a_type_for() -> None:

@@ -245,9 +245,13 @@ class KafkaCluster(ClusterAddresses):
 
     def start(self, node: int) -> None:
         """Restart a stopped or killed node on the same ports, and wait until it serves."""
+        self.launch(node)
+        self._await(node, self._serves)
+
+    def launch(self, node: int) -> None:
+        """Restart a stopped or killed node on the same ports without waiting for it."""
         assert self._processes[node].poll() is not None, f"node {node} is running"
         self._launch(node)
-        self._await(node, self._serves)
 
     def pause(self, node: int) -> None:
         """Freeze a node: its connections stay open, and it sends no responses."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from tests.campaigns.chaos.ownership_checker import Owners
 from tests.campaigns.chaos.run import Run
 from tests.campaigns.chaos.settings import BROKERS, CONFIGS, GROUPS, PARTITIONS, TOPICS
 from tests.campaigns.chaos.simulation import Report, chaos_of
+from tests.support.free_ports import consecutive_free_ports
 
 __all__ = ["run_killed", "run_with_faults"]
 
@@ -36,7 +36,7 @@ def run_with_faults(seed: int, seconds: float) -> Report:
     """Run all clients under the script of a seed, without damaged bytes and clock jumps, and return the verdict."""
     effects = DropResponse(), Disconnect(), DropResponse(reset=True)
     chaos = evolve(chaos_of(seconds, TRANSACTIONAL_IDS), effects=effects, jump_ms=0, full_disk=False)
-    first = _free_ports(seed, BROKERS)
+    first = consecutive_free_ports(BROKERS)
     begun = time.monotonic()
     with EmbeddedBroker(brokers=BROKERS, configs=CONFIGS, listeners=(ListenerConfig(port=first),)) as broker:
         for topic in TOPICS:
@@ -52,7 +52,7 @@ def run_with_faults(seed: int, seconds: float) -> Report:
 
 def run_killed(seed: int, seconds: float, directory: Path) -> Report:
     """Run all clients while the process of a broker with a directory is killed and restarted; return the verdict."""
-    port, dice, begun = _free_ports(seed, 1), Random(seed), time.monotonic()
+    port, dice, begun = consecutive_free_ports(1), Random(seed), time.monotonic()
     with EmbeddedBroker(directory=directory, configs=CONFIGS) as broker:
         for topic in TOPICS:
             new_topic(broker, topic, partitions=PARTITIONS)
@@ -134,15 +134,3 @@ def _report(broker: EmbeddedBroker, run: Run, begun: float, requests: int | None
     judge(broker, run.ledger, GROUPS)
     records = sum(len(topic_records(broker, topic)) for topic in TOPICS)
     return Report(run.ledger.broken, records, requests, len(run.lives), time.monotonic() - begun)
-
-
-def _free_ports(seed: int, count: int) -> int:
-    """Return the first of some consecutive free ports outside the system's ephemeral range."""
-    for first in Random().sample(range(20_000, 30_000), 1000):
-        try:
-            for port in range(first, first + count):
-                socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        return first
-    raise AssertionError("no port is free")
