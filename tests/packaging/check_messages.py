@@ -1,4 +1,4 @@
-"""Checks an installed kafka-msgs without any extra: every message of the release survives a round trip at every version."""
+"""Checks an installed kafka-msgs without extras: every message survives a round trip at every version."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
     python check_owner.py
 
-Exits with status 1 while ``[project.urls]`` in ``pyproject.toml`` lacks an address. The release workflow runs it for tags.
+Exits with status 1 while ``[project.urls]`` in ``pyproject.toml`` lacks an address. The release workflow runs it for
+tags.
 """
 
 from __future__ import annotations
