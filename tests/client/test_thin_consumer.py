@@ -1,8 +1,8 @@
 """The thin consumer of Kafka's design for 0.9, on today's protocol; each test has the number of its requirement.
 
-Most consumers run on an in-memory cluster, which exposes every request and simulates time. Tests of broker behaviour use
-real brokers. Coordinator state (D10 to D12) is outside the scope of a client. The layouts of the design (D18, D21) are
-drafts; today's protocol covers the parts that the design omits (D22).
+Most consumers run on an in-memory cluster, which exposes every request and simulates time. Tests of broker behaviour
+use real brokers. Coordinator state (D10 to D12) is outside the scope of a client. The layouts of the design (D18, D21)
+are drafts; today's protocol covers the parts that the design omits (D22).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def functions(name: str, value: Any) -> Iterator[tuple[str, Any, str]]:
         yield name, inspect.unwrap(value), ""
         return
     for key, member in vars(value).items():
-        function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        function: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
         if inspect.isfunction(inspect.unwrap(function)) and (not key.startswith("_") or key == "__init__"):
             yield f"{name}.{key}", inspect.unwrap(function), inspect.getdoc(value) or ""
 

@@ -24,7 +24,7 @@ def _menu() -> list[Any]:
     return menu
 
 
-def _entries(menu: list[Any]) -> Iterator[str]:
+def _entries(menu: list[Any]) -> Iterator[Any]:
     """Yield the titles of sections and the paths of pages."""
     for entry in menu:
         for title, content in entry.items() if isinstance(entry, dict) else ((None, entry),):
