@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.recorders.broker import Jars
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
