@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.recorders.broker import Jars
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
@@ -51,7 +50,7 @@ def test_configs_as_kafka_configs_prints_them(
     run: Run, servers: Servers, kafka_cluster: ClusterAddresses, topic: str
 ) -> None:
     assert rows(run, "configs", "--alter", "-t", topic, "--add-config", "retention.ms=1234567", *servers)
-    printed = kafka_cluster.run_class("kafka.admin.ConfigCommand", "--describe", "--topic", topic, jars=Jars.NODE)
+    printed = kafka_cluster.run_class("org.apache.kafka.tools.ConfigCommand", "--describe", "--topic", topic)
     found = rows(run, "configs", "-t", topic, *servers)
     own = {f"{row['name']}={row['value']}" for row in found if row["source"] == "DYNAMIC_TOPIC_CONFIG"}
     assert own
