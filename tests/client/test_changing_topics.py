@@ -293,3 +293,19 @@ def test_an_automatic_commit_commits_nothing_of_a_deleted_topic() -> None:
     cluster.network.run(user.core.positions.partitions_of("t", cluster.network.time + 5))
     user.close()
     assert cluster.committed == {}
+
+
+def test_a_position_of_a_topic_that_was_created_again_belongs_to_the_new_topic() -> None:
+    """On simulated time: a program that sends all positions with each transaction continues, without a new record."""
+    cluster, place = GroupCluster({"t": 1}), TopicPartition("t", 0)
+    cluster.produce("t", 0, [b"1", b"2"])
+    user = User(cluster)
+    user.core.subscribe(["t"])
+    assert user.values(2) == [b"1", b"2"]
+    old = user.core.positions.group_metadata().topic_ids[place]
+    cluster.recreate("t")
+    cluster.network.pass_time(2.0)
+    assert user.core.positions.group_metadata().topic_ids[place] == old
+    assert user.position(place) == 0
+    assert user.core.positions.group_metadata().topic_ids[place] == cluster.topic_id("t") != old
+    user.close()

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _SHARED = (
     "consumer/assigned_partitions.py", "consumer/consumer_state.py", "consumer/core.py", "consumer/fetch_collector.py",
-    "consumer/fetcher.py", "consumer/polling.py", "consumer/positions.py", "producer/batch_completion.py",
+    "consumer/fetcher.py", "consumer/record_collector.py", "consumer/positions.py", "producer/batch_completion.py",
     "producer/core.py", "producer/delivery.py", "producer/producer_batch.py", "producer/record_accumulator.py",
 )  # fmt: skip
 """The modules that access positions, buffers and open batches."""
@@ -68,7 +68,7 @@ class SteppedNetwork(SimulatedNetwork):
         return threading.current_thread() is self._thread
 
     def switch(self) -> None:
-        """Let the other thread run, until it switches back."""
+        """Run the other thread until it switches back."""
         me = self.in_io_thread
         self._batons[not me].release()
         assert self._batons[me].acquire(timeout=_LIMIT), "the other thread never switches back"
@@ -79,7 +79,7 @@ class SteppedNetwork(SimulatedNetwork):
             raise error
 
     def wait_for(self, reason: object) -> None:
-        """Let the other thread run until it calls ``notify`` with this reason."""
+        """Run the other thread until it calls ``notify`` with this reason."""
         me = self.in_io_thread
         self._waits_for[me] = reason
         if not me:
@@ -162,7 +162,7 @@ class SteppedNetwork(SimulatedNetwork):
         self._inbox.append(function)
 
     def settle(self, seconds: float) -> None:
-        """Let simulated time pass in the I/O thread."""
+        """Advance the simulated time in the I/O thread."""
         self.run(sleep_until(self.time + seconds))
 
     def close(self) -> None:

@@ -3,8 +3,8 @@
 ``core`` contains the logic; ``async_consumer`` and ``consumer`` contain the two public classes. The other modules are
 independent of each other's internals: ``classic`` and ``modern`` implement the group protocols, ``assignors`` and
 ``sticky_assignor`` divide partitions, ``fetcher`` and ``fetch_session`` request records from brokers,
-``assigned_partitions`` stores positions and buffers, ``fetch_collector`` and ``tables`` turn bytes into records and
-tables, and ``offsets`` commits and looks up offsets.
+``assigned_partitions`` stores positions and buffers, ``record_collector`` takes records from them, ``fetch_collector``
+and ``tables`` turn bytes into records and tables, and ``offsets`` commits and looks up offsets.
 """
 
 from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy

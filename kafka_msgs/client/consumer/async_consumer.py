@@ -13,8 +13,9 @@ from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
 from kafka_msgs.client.consumer.consumer_state import Callback, Offsets, offsets_to_commit
-from kafka_msgs.client.consumer.core import ConsumerCore, Deserializer, Undo
+from kafka_msgs.client.consumer.core import ConsumerCore, Undo
 from kafka_msgs.client.consumer.offsets import OffsetAndTimestamp
+from kafka_msgs.client.consumer.record_collector import Deserializer
 from kafka_msgs.client.facade import EXIT_TIMEOUT, AsyncFacade
 from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata

@@ -69,7 +69,7 @@ class ConsumerState:
     lock: Any = field(factory=RLock)
     """Guards positions and buffers: the I/O thread adds records, and the user's thread takes them."""
     returned_ids: dict[TopicPartition, UUID] = field(factory=dict)
-    """The topic id of the last returned record of each partition."""
+    """The topic id of the last returned record or position of each partition."""
     metadata_at: float = 0.0
     """The time of the next metadata refresh, in seconds of the network's clock."""
 
@@ -105,7 +105,7 @@ class ConsumerState:
             each.topic_id = topic_id
 
     def note_returned(self, partition: AssignedPartition) -> None:
-        """Record the topic of returned records, or of a position that the user chose."""
+        """Record the topic of returned records, or of a position that the user chose or requested."""
         if partition.topic_id is not None:
             self.returned_ids[partition.name] = partition.topic_id
 

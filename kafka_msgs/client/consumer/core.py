@@ -20,12 +20,12 @@ from kafka_msgs.client.consumer.assignment_manager import AssignmentManager
 from kafka_msgs.client.consumer.classic import ClassicMembership
 from kafka_msgs.client.consumer.config import ConsumerConfig
 from kafka_msgs.client.consumer.consumer_state import Callback, ConsumerState, Offsets, Subscription, refused
-from kafka_msgs.client.consumer.fetch_collector import collect_records
 from kafka_msgs.client.consumer.fetcher import Fetcher
 from kafka_msgs.client.consumer.housekeeping import Housekeeping
 from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
 from kafka_msgs.client.consumer.positions import Positions
+from kafka_msgs.client.consumer.record_collector import Deserializer, RecordCollector
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
@@ -33,21 +33,17 @@ from kafka_msgs.client.scheduler import Task
 from kafka_msgs.errors import (
     ClientClosedError,
     ClientError,
-    DeserializationError,
     OffsetPositionError,
-    RecordError,
     WakeupError,
 )
-from kafka_msgs.records import ConsumerRecord, ReadOptions
+from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.client.consumer.tables import TableBuilder
 
-__all__ = ["ConsumerCore", "Deserializer", "Undo"]
+__all__ = ["ConsumerCore", "Undo"]
 
 
-Deserializer: TypeAlias = Callable[[bytes], object]
-"""A function that turns the bytes of a key or value into an object."""
 Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
 """Partitions with their positions, position epochs and versions before the records were taken."""
 
@@ -80,9 +76,7 @@ class ConsumerCore:
         self._assignment = AssignmentManager(self.state, self.positions, background=background)
         self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
         self._keeper = Housekeeping(self.state, self.positions, self._fetcher)
-        self._options = ReadOptions(check_crc=config.check_crc)
-        self._deserializers: tuple[Callable[[bytes], Any] | None, ...] = key_deserializer, value_deserializer
-        self._deserializes = key_deserializer is not None or value_deserializer is not None
+        self._collector = RecordCollector(self.state, key_deserializer, value_deserializer)
         self._woken = False
         self._member: Task[None] | None = None
         self._upkeep: Task[None] | None = None
@@ -297,7 +291,7 @@ class ConsumerCore:
         """Whether the caller has an error to raise or records to take."""
         if self._assignment.faults or self._woken:
             return True
-        return self._has_lease and any(self._readable(partition) for partition in self.partitions)
+        return self._has_lease and any(self._collector.is_readable(partition) for partition in self.partitions)
 
     def _mark_handled(self) -> None:
         if self.config.auto_offset_store:
@@ -338,7 +332,7 @@ class ConsumerCore:
                 return records
             buffered = self.partitions.buffered
             self._note(undo)
-            self._collect(max_records, records)
+            self._collector.collect(max_records, records)
             drained = self.partitions.buffered != buffered
         if drained:
             self.client.network.post(self.state.drained.notify)
@@ -351,7 +345,7 @@ class ConsumerCore:
             self._assignment.polled_at = self.client.network.monotonic()
             if self._has_lease:
                 self._note(undo)
-                self._collect_table(max_records, builder)
+                self._collector.collect_table(max_records, builder)
         self.client.network.post(self.state.drained.notify)
 
     def take_next(self, undo: Undo) -> ConsumerRecord | None:
@@ -369,7 +363,7 @@ class ConsumerCore:
             if reading is not None and last is not None and last.decoding is reading and not last.paused:
                 undo.append((last, last.position, last.position_epoch, last.version))
                 if (record := reading.next_record(last)) is not None:
-                    return self._deserialized(last, record)
+                    return self._collector.deserialize(last, record)
                 undo.clear()
         return self._take_first(undo)
 
@@ -461,81 +455,3 @@ class ConsumerCore:
         if self.config.group_protocol == "consumer":
             return ModernMembership(self._assignment, group_id, self._random)
         return ClassicMembership(self._assignment, group_id)
-
-    def _readable(self, partition: AssignedPartition) -> bool:
-        if partition.paused or not partition.ready:
-            return False
-        return not partition.empty or partition.error is not None
-
-    def _collect(self, max_records: int, into: list[ConsumerRecord]) -> None:
-        """Take up to ``max_records`` records."""
-        take = self._take_deserialized if self._deserializes else collect_records
-        self._take(
-            lambda: max_records - len(into), lambda part, left: take(part, left, self._options, into), lambda: into
-        )
-
-    def _take_deserialized(
-        self, partition: AssignedPartition, max_records: int, options: ReadOptions, into: list[ConsumerRecord]
-    ) -> None:
-        """Take records one by one, so that the position stays at a record that cannot be deserialized."""
-        one: list[ConsumerRecord] = []
-        while max_records > 0:
-            position, epoch = partition.position, partition.position_epoch
-            collect_records(partition, 1, options, one)
-            if not one:
-                return
-            try:
-                into.append(self._deserialized(partition, one.pop()))
-            except DeserializationError:
-                partition.position, partition.position_epoch = position, epoch
-                raise
-            max_records -= 1
-
-    def _deserialized(self, partition: AssignedPartition, record: ConsumerRecord) -> ConsumerRecord:
-        if not self._deserializes:
-            return record
-        key, value = self._deserializers
-        try:
-            return ConsumerRecord(
-                record.offset,
-                record.timestamp,
-                record.key if key is None or record.key is None else key(bytes(record.key)),
-                record.value if value is None or record.value is None else value(bytes(record.value)),
-                record.headers,
-                record.topic,
-                record.partition,
-            )
-        except Exception as error:
-            topic, number = partition.name
-            raise DeserializationError(topic=topic, partition=number, offset=record.offset, cause=error) from error
-
-    def _collect_table(self, max_records: int, builder: TableBuilder) -> None:
-        """Take about ``max_records`` records as columns."""
-        self._take(
-            lambda: max_records - builder.rows,
-            lambda part, left: builder.take(part, left, self._options),
-            lambda: builder.rows,
-        )
-
-    def _take(
-        self, left: Callable[[], int], take: Callable[[AssignedPartition, int], None], found: Callable[[], object]
-    ) -> None:
-        """Take buffered records of the partitions in turn.
-
-        If no records can be returned, raise the error of a partition. Otherwise the next poll raises it.
-        """
-        for partition in self.partitions.in_turn():
-            if left() <= 0:
-                return
-            if self._readable(partition):
-                try:
-                    if partition.error is not None and partition.empty:
-                        raise partition.error
-                    take(partition, left())
-                    self.state.note_returned(partition)
-                except (RecordError, ClientError) as error:
-                    if partition.position is not None:
-                        partition.rewind(partition.position, partition.position_epoch)
-                    partition.error = error if found() else None
-                    if not found():
-                        raise

@@ -157,6 +157,7 @@ class Positions:
             error, partition.error = partition.error, None
             raise error
         assert partition.position is not None
+        self._state.note_returned(partition)
         return partition.position
 
     def reset_or_restore(self, partitions: Collection[AssignedPartition], deadline: float) -> Flow[None]:
