@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DIRECTORIES = ("kafka_msgs", "generator", "message_defs", "tests")
-FILES = (
+TEXTS = ("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "LICENSE", "NOTICE", "SECURITY.md")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", *TEXTS)
     "pyproject.toml",
     "setup.py",
     "MANIFEST.in",
