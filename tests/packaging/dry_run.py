@@ -35,7 +35,7 @@ WARM_SECONDS: Final = 10
 INSTALLATIONS: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
     "wheel": ("c", {"PIP_ONLY_BINARY": "kafka-msgs"}),
     "sdist": ("c", {"PIP_NO_BINARY": "kafka-msgs"}),
-    "sdist without a compiler": ("python", {"PIP_NO_BINARY": "kafka-msgs", "CC": "false"}),
+    "sdist without a compiler": ("python", {"PIP_NO_BINARY": "kafka-msgs", "PIP_NO_CACHE_DIR": "1", "CC": "false"}),
 }
 """The backend of each kind of installation, and pip's environment for it."""
 

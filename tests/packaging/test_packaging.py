@@ -16,17 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DIRECTORIES = ("kafka_msgs", "generator", "message_defs", "tests")
-FILES = (
-    "pyproject.toml",
-    "setup.py",
-    "MANIFEST.in",
-    "README.md",
-    "CHANGELOG.md",
-    "LICENSE",
-    "NOTICE",
-    "SECURITY.md",
-    "CODE_OF_CONDUCT.md",
-)
+TEXTS = ("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "LICENSE", "NOTICE", "SECURITY.md")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", *TEXTS)
 LEFT_BEHIND = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.egg-info", "target")
 BINARY = (".so", ".pyd")
 COMPILER = os.environ.get("CC", "cc")
