@@ -23,13 +23,17 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 LIMIT: Final = 0.6
 
 PHRASES: Final[Mapping[str, str]] = {
-    "name the thing in place of a clause": r"(?:^|[.:;(] ?)(?:What|Who|Whoever|Whose) [a-z`]+ (?!.*\?)|\bof what\b|\bwhoever\b",
-    "a text contains, lists or reports": r"\b(?:page|table|field|file|header|report|column|section|it) (?:says|said|tells|told|knows)\b",
+    "name the thing in place of a clause": r"(?:^|[.:;(] ?)(?:What|Who|Whoever|Whose) [a-z`]+ (?!.*\?)"
+    r"|\bof what\b|\bwhoever\b",
+    "a text contains, lists or reports": r"\b(?:page|table|field|file|header|report|column|section|it)"
+    r" (?:says|said|tells|told|knows)\b",
     "repeat the noun": r"\b(?:that|those) of\b|\bof others\b|\b(?:ours|theirs)\b|\bthe (?:other|rest)[.,;:]",
     "use a verb, or 'exists'": r"\b(?:has|have) not\b(?! been)|\bare (?:not )?there[.,;]",
     "use if or when": r"(?:^|[,;:] )[Ww]here (?:there|it|a|an|the|no|this|they|one|many|all)\b",
-    "a false friend": r"\b(?:beside|anew|at hand|for ever|by chance|from nothing|by halves|of its own|as a whole|kin)\b|, too[.;,]",
-    "state the ratio as N times faster": r"\btimes as (?:long|fast|many|much)\b|\btakes? (?:a|two) (?:half|thirds?|fifths?|seventh|tenth)\b",
+    "a false friend": r"\b(?:beside|anew|at hand|for ever|by chance|from nothing|by halves|of its own|as a whole|kin)\b"
+    r"|, too[.;,]",
+    "state the ratio as N times faster": r"\btimes as (?:long|fast|many|much)\b"
+    r"|\btakes? (?:a|two) (?:half|thirds?|fifths?|seventh|tenth)\b",
     "begin with the verb of the change": r"^(?:Let|Say|Tell) ",
     "state what happens": r"(?:^|[.:;] )(?:Nothing|Nobody|No one|None of) ",
 }
@@ -61,7 +65,9 @@ _COMPILED: Final = {remedy: re.compile(pattern) for remedy, pattern in PHRASES.i
 _OTHER_SPELLING: Final = re.compile(rf"\b(?:{'|'.join(SPELLING)})\w*", re.IGNORECASE)
 _GLOSSARY: Final = re.compile(r'^\S+ = "(.*)"$')
 _CODE: Final = re.compile(r"``[^`]*``|`[^`]*`")
-_NOT_OURS: Final = re.compile(r"^(?:kafka_msgs/(?:messages|drafts)|tests/(?:recordings|vectors/messages))/|^docs/tools/english\.py$")
+_NOT_OURS: Final = re.compile(
+    r"^(?:kafka_msgs/(?:messages|drafts)|tests/(?:recordings|vectors/messages))/|^docs/tools/english\.py$"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
