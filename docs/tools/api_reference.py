@@ -32,8 +32,8 @@ COMMAND_LINE: Final = frozenset({"cli", "__main__"})
 GENERATED: Final = ("messages", "drafts")
 """Packages of message modules."""
 
-SEARCH_RANKS: Final = {"drafts": 0.1}
-"""Search result boosts by package. The messages of the release have a higher one on their pages."""
+NOT_IN_SEARCH: Final = "---\nsearch:\n  exclude: true\n---\n\n"
+"""The front matter of drafts: the search finds the messages of the release, on their own pages."""
 
 FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
 """Packages with blocking and asyncio classes, which inherit all of their methods."""
@@ -137,9 +137,7 @@ def _page(name: str) -> str:
 
 
 def _front_matter(name: str) -> str:
-    """Return the front matter with the page's search rank: drafts are last."""
-    package = name.removeprefix(f"{PACKAGE}.").partition(".")[0]
-    return f"---\nsearch:\n  boost: {SEARCH_RANKS.get(package, 1)}\n---\n\n"
+    return NOT_IN_SEARCH if name.startswith(f"{PACKAGE}.drafts.") else ""
 
 
 def _text(name: str) -> str:

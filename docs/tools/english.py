@@ -25,8 +25,8 @@ LIMIT: Final = 0.6
 PHRASES: Final[Mapping[str, str]] = {
     "name the thing in place of a clause": r"(?:^|[.:;(] ?)(?:What|Who|Whoever|Whose) [a-z`]+ (?!.*\?)"
     r"|\bof what\b|\bwhoever\b",
-    "a text contains, lists or reports": r"\b(?:page|table|field|file|header|report|column|section|it) "
-    r"(?:says|said|tells|told|knows)\b",
+    "a text contains, lists or reports": r"\b(?:page|table|field|file|header|report|column|section|it)"
+    r" (?:says|said|tells|told|knows)\b",
     "repeat the noun": r"\b(?:that|those) of\b|\bof others\b|\b(?:ours|theirs)\b|\bthe (?:other|rest)[.,;:]",
     "use a verb, or 'exists'": r"\b(?:has|have) not\b(?! been)|\bare (?:not )?there[.,;]",
     "use if or when": r"(?:^|[,;:] )[Ww]here (?:there|it|a|an|the|no|this|they|one|many|all)\b",

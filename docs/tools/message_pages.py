@@ -41,9 +41,9 @@ _NOT_IN_SEARCH: Final = " { data-search-exclude }"
 
 _KIP: Final = re.compile(r"KIP-\d+")
 _ERROR: Final = re.compile(r"\b(?=[A-Z]+_)[A-Z_]+\b")
-_FRONT: Final = "---\ndescription: {description}\nsearch:\n  boost: {boost}\n---\n\n"
-_PAGE_BOOST: Final = 4
-_INDEX_BOOST: Final = 1
+_FRONT: Final = "---\ndescription: {description}\nsearch:\n  {search}\n---\n\n"
+_FIRST_IN_SEARCH: Final = "boost: 4"
+_OMITTED_IN_SEARCH: Final = "exclude: true"
 _LONGEST_CELL: Final = 32
 """Bytes of one value in the annotated example; longer values are cut."""
 
@@ -71,7 +71,7 @@ def on_post_page(output: str, **_: object) -> str:
 def message_page(cls: type[Message]) -> str:
     """Return the page of a message as Markdown."""
     purpose = class_documentation(cls)
-    front = _FRONT.format(description=json.dumps(purpose, ensure_ascii=False), boost=_PAGE_BOOST)
+    front = _FRONT.format(description=json.dumps(purpose, ensure_ascii=False), search=_FIRST_IN_SEARCH)
     parts = [f"# {cls.__name__}", purpose, *_sections(cls)]
     return front + "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -81,7 +81,7 @@ def _sections(cls: type[Message]) -> Iterator[str]:
     yield _table(("property", "value"), _facts(cls))
     yield from (f"## Releases{_NOT_IN_SEARCH}", _releases(cls))
     yield from _example(cls)
-    yield from ("## Fields", *_fields(cls, rows))
+    yield from (f"## Fields{_NOT_IN_SEARCH}", *_fields(cls, rows))
     if cls.INFO.versions.lowest != cls.INFO.versions.highest and rows:
         yield from (f"## Fields by version{_NOT_IN_SEARCH}", _matrix(cls, rows))
     yield from _layouts(cls)
@@ -115,6 +115,8 @@ def _facts(cls: type[Message]) -> Iterator[tuple[str, object]]:
         yield "Since Kafka", _since(history.since)
     if kips := kips_of(cls):
         yield "KIPs", ", ".join(f"[{kip}](by-kip.md#{kip.lower()})" for kip in kips)
+    if names := dict.fromkeys(row.info.attribute for row in field_rows(cls, info.versions)):
+        yield "Fields", ", ".join(f"`{name}`" for name in names)
     yield "Class", f"`{cls.__module__}.{cls.__name__}`"
 
 
@@ -327,8 +329,8 @@ def _errors(errors: Mapping[ErrorCode, str]) -> str:
     return _table(("code", "error", "retriable", "versions"), rows)
 
 
-def _index(title: str, sentence: str, body: str) -> str:
-    front = _FRONT.format(description=json.dumps(sentence), boost=_INDEX_BOOST)
+def _index(title: str, sentence: str, body: str, *, search: str = _OMITTED_IN_SEARCH) -> str:
+    front = _FRONT.format(description=json.dumps(sentence), search=search)
     return f"{front}# {title}\n\n{sentence}\n\n{body}\n"
 
 
@@ -394,9 +396,8 @@ def _by_error() -> str:
 def _by_kip() -> str:
     found = _grouped(kips_of)
     parts = (f"## {kip}\n\n{', '.join(found[kip])}" for kip in sorted(found, key=lambda kip: int(kip[4:])))
-    return _index(
-        "Messages by KIP", "Kafka improvement proposals, and the messages that they concern.", "\n\n".join(parts)
-    )
+    sentence = "Kafka improvement proposals, and the messages that they concern."
+    return _index("Messages by KIP", sentence, "\n\n".join(parts), search="boost: 1")
 
 
 def _by_release() -> str:

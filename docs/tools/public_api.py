@@ -89,7 +89,12 @@ MODULES: Final = (
 )
 """The public modules. A module that a page imports is one of them; messages are public in any case."""
 
-_HEAD: Final = f"""# Public API
+_HEAD: Final = f"""---
+search:
+  exclude: true
+---
+
+# Public API
 
 These names follow the [compatibility policy](compatibility.md). The {len(messages.__all__)} classes in
 `kafka_msgs.messages` are also public, and names of `kafka_msgs`. `python docs/tools/public_api.py` writes this page.

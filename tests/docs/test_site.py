@@ -27,7 +27,7 @@ def _menu() -> list[Any]:
 def _entries(menu: list[Any]) -> Iterator[Any]:
     """Yield the titles of sections and the paths of pages."""
     for entry in menu:
-        for title, content in entry.items() if isinstance(entry, dict) else ((None, entry),):
+        for title, content in entry.items() if isinstance(entry, dict) else (("", entry),):
             if isinstance(content, list):
                 yield title
                 yield from _entries(content)
