@@ -33,7 +33,9 @@ class InFlightRequest(NamedTuple):
 class BrokerChannel:
     """A broker, its connection and its in-flight requests."""
 
-    __slots__ = ("_config", "_core", "broker_id", "connection", "exchanges", "failures", "opening", "resume_at")
+    __slots__ = (
+        "_config", "_core", "broker_id", "connection", "doubt_at", "exchanges", "failures", "opening", "resume_at",
+    )  # fmt: skip
 
     def __init__(self, core: ClientCore, config: ProducerConfig, broker_id: int) -> None:
         self._core = core
@@ -42,6 +44,8 @@ class BrokerChannel:
         self.connection: BrokerConnection | None = None
         self.opening: Task[BrokerConnection] | None = None
         self.exchanges: deque[InFlightRequest] = deque()
+        self.doubt_at = 0.0
+        """When to check again whether this broker is still the leader, if connecting has not finished by then."""
         self.failures = 0
         self.resume_at = 0.0
         """When to send to the broker again, after a failure or throttling (KIP-219)."""
@@ -66,9 +70,17 @@ class BrokerChannel:
         ends = None if self.connection is None else self.connection.reauthenticate_at
         if self.opening is None and (self.connection is None or (ends is not None and ends <= now)):
             deadline = now + self._config.request_timeout
+            self.doubt_at = now + self._config.retry_backoff_max
             self.opening = self._core.network.spawn(self._core.link(self.broker_id, purpose=PURPOSE, deadline=deadline))
             self.connected()
         return self.connection is not None and self.opening is None
+
+    def doubts(self, now: float) -> bool:
+        """Return whether a connection attempt takes so long that the broker may have failed."""
+        if self.opening is None or now < self.doubt_at:
+            return False
+        self.doubt_at = now + self._config.retry_backoff_max
+        return True
 
     def connected(self) -> None:
         """Use the connection if it is complete. Raises the error if connecting failed."""

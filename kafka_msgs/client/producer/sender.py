@@ -254,12 +254,21 @@ class Sender:
             self._schedule_wakeup(node.resume_at)
             return False
         try:
-            return node.ensure_connected(now)
+            if node.ensure_connected(now):
+                return True
+            self._doubt_leader(node, now)
         except AuthenticationError as error:
             self.fatal = error
         except KafkaMsgsError as error:
             self._broken(node, now, error)
         return False
+
+    def _doubt_leader(self, node: BrokerChannel, now: float) -> None:
+        """Refresh the leaders while a connection attempt hangs: other brokers may lead the partitions meanwhile."""
+        if node.doubts(now):
+            self._leaders.invalidate(queue.topic for queue in self._accumulator.busy)
+        if node.opening is not None:
+            self._schedule_wakeup(node.doubt_at)
 
     def _take(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Take the first batch out of a queue. Move the partition to the end of the line."""
