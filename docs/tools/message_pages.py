@@ -130,7 +130,7 @@ _PARTNERS: Final = {
 
 @cache
 def _partners() -> Mapping[str, str]:
-    pairs = {}
+    pairs: dict[str, str] = {}
     for cls in iter_message_classes():
         if issubclass(cls, Request | CoordinatorKey) and cls.INFO.partner is not None:
             pairs |= {cls.__name__: cls.INFO.partner, cls.INFO.partner: cls.__name__}
@@ -310,7 +310,6 @@ def kips_of(cls: type[Message]) -> list[str]:
     return sorted(set(_KIP.findall(_prose(cls))), key=lambda kip: int(kip[4:]))
 
 
-@cache
 def _prose(cls: type[Message]) -> str:
     abouts = (row.about for row in field_rows(cls, cls.INFO.versions))
     return " ".join((class_documentation(cls), *abouts))

@@ -45,7 +45,7 @@ def test_pages_install_extras_that_exist() -> None:
         for extra in each.extras
         if each.name == "kafka-msgs"
     }
-    assert {extra for each in named for extra in each.extras} <= set(SETTINGS["project"]["optional-dependencies"])
+    assert named <= set(SETTINGS["project"]["optional-dependencies"])
 
 
 def test_no_extra_is_for_developers() -> None:
