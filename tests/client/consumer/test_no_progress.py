@@ -27,10 +27,10 @@ def test_a_response_without_a_whole_batch_at_the_position_is_an_error_after_thre
     def answer(node: int, request: Any) -> Any:
         if not isinstance(request, FetchRequest):
             return None
-        response, _ = cluster._fetch(request)
+        response: Any = cluster._fetch(request)[0]
         topics = tuple(
             evolve(topic, partitions=tuple(evolve(each, records=useless) for each in topic.partitions))
-            for topic in response.responses  # type: ignore[attr-defined]
+            for topic in response.responses
         )
         return evolve(response, responses=topics)
 
