@@ -20,7 +20,7 @@ def show(stage: Stage) -> None:
         from kafka_msgs import OffsetFetchRequest
         from kafka_msgs.wire import decode_response, encode_request
         question = OffsetFetchRequest(group_id="billing", topics=None)
-        ours = encode_request(question, version=2, correlation_id=88, client_id="kip88")
+        ours = encode_request(question, version=2, correlation_id=1, client_id="kip88")
         (recorded,) = read_exchanges(recordings / "kip88.jsonl")
         answer = decode_response(recorded.response.payload, api_key=9, version=2).message
         """
