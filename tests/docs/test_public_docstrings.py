@@ -34,8 +34,10 @@ def functions(name: str, value: Any) -> Iterator[tuple[str, Any, str]]:
         return
     for key, member in vars(value).items():
         function: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-        if inspect.isfunction(inspect.unwrap(function)) and (not key.startswith("_") or key == "__init__"):
-            yield f"{name}.{key}", inspect.unwrap(function), inspect.getdoc(value) or ""
+        function = inspect.unwrap(function)
+        ours = inspect.isfunction(function) and function.__module__ != "typing"  # which gives protocols their __init__
+        if ours and (not key.startswith("_") or key == "__init__"):
+            yield f"{name}.{key}", function, inspect.getdoc(value) or ""
 
 
 def raised(function: Any) -> set[str]:
