@@ -67,7 +67,12 @@ def test_a_recording_is_not_overwritten(fails: Callable[..., str], tmp_path: Pat
     assert path.read_text() == "before"
 
 
-@pytest.mark.parametrize("address", ["b", "b:", ":1", "b:99999", "b:x", "b:1,"])
+def test_the_port_of_a_broker_is_9092_if_none_is_given(run: Run) -> None:
+    result = run("tap", "-b", "b,c:1", "--listen", "127.0.0.1:0", "--duration", "0.01")
+    assert " for b:9092, c:1\n" in result.stderr
+
+
+@pytest.mark.parametrize("address", ["b:", ":1", "b:99999", "b:x", "b:1,", ""])
 def test_addresses_that_are_none(run: Run, address: str) -> None:
     """The usage error quotes the text."""
     result = run("tap", "--bootstrap-server", address)
