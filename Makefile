@@ -118,7 +118,7 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 	$(RUN_CHECKED) KAFKA_MSGS_TEST_CORE=$(CHECKED)/plain.so \
 	valgrind --quiet --error-exitcode=99 --num-callers=20 --suppressions=tests/valgrind.supp \
 	$(BIN)/python -m pytest $(SELECTION) tests/records/test_batch.py tests/log/test_batch_counts.py \
-	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py parts.py) \
+	$(addprefix tests/codec/test_,encodings.py rules.py refusals.py foreign_values.py liars.py every_part.py) \
 	tests/columns/test_native_encode.py
 
 # A CPython without the GIL, and the packages that tests need there: $(call without_gil,plain) or tsan. Packages come as wheels,

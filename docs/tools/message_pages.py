@@ -254,7 +254,7 @@ def _presence(row: FieldRow) -> str:
 
 
 def _field_releases(cls: type[Message]) -> Callable[[FieldRow], str]:
-    """Return a function for the first release of a field: its own, or that of its struct, or that of the message."""
+    """Return a function for the first release of a field. The release of its struct or message is the fallback."""
     history = message_history(cls)
     if history is None:
         return lambda row: ""

@@ -37,8 +37,8 @@ _Static_assert(offsetof(CodecState, small) == offsetof(CodecState, owned[CODEC_O
 
 /* ------------------------------------------------------------------------------------------------ 1 Programs */
 
-/* Jumps to the label of an op. With computed gotos every op has a separate jump, which helps branch prediction; other
- * compilers test one label after the other. */
+/* Jumps to the label of an op. With computed gotos every op has a separate jump, which helps branch prediction. Without
+ * them the labels are compared in order. */
 #ifdef __GNUC__
 #define DISPATCH(op)          goto *labels[(op)->label]
 #define ADDRESS(number, name) &&name,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 from attrs import frozen
@@ -96,10 +96,10 @@ def broker_options(*, required: bool = True) -> Callable[[F], F]:
                 raise click.UsageError("Missing option '-b' / '--bootstrap-server', and no profile has one")
             return command(*args, cluster=found, **options)
 
-        decorated: Any = run
+        decorated: Callable[..., Any] = run
         for option in (_timeout, _profile, _properties, _config, _servers):
             decorated = option(decorated)
-        return decorated  # type: ignore[no-any-return]
+        return cast("F", decorated)
 
     return add
 

@@ -27,7 +27,7 @@ class _State:
 
 
 class RetryLog:
-    """The retried failures of one client, by key: a broker, a partition, an API. One state per key that has not passed.
+    """The retried failures of one client, by key: a broker, a partition, an API. Holds one state per failing key.
 
     ``now`` returns the time in seconds of the network's clock.
     """

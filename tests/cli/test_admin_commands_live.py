@@ -28,7 +28,7 @@ def test_topics_as_kafka_topics_describes_them(
 ) -> None:
     printed = kafka_cluster.topics("--describe", "--topic", topic)
     found = rows(run, "topics", "--describe", topic, *servers)
-    assert {row["topicId"] for row in found} == {re.search(r"TopicId: (\S+)", printed)[1]}  # type: ignore[index]
+    assert [{row["topicId"] for row in found}] == [{each} for each in re.findall(r"TopicId: (\S+)", printed)]
     lines = re.findall(r"Partition: (\d+)\tLeader: (\d+)\tReplicas: (\S+)\tIsr: (\S+)", printed)
     expected = [
         [int(partition), int(leader), *(list(map(int, each.split(","))) for each in lists)]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,10 +50,10 @@ def at(broker: EmbeddedBroker) -> tuple[str, ...]:
     return ("-b", broker.bootstrap_servers)
 
 
-def write(broker: EmbeddedBroker, topic: str, *values: bytes | None, **options: object) -> None:
+def write(broker: EmbeddedBroker, topic: str, *values: bytes | None, **options: Any) -> None:
     with Producer(broker.bootstrap_servers) as producer:
         for value in values:
-            producer.send(topic, value, **options)  # type: ignore[arg-type]
+            producer.send(topic, value, **options)
 
 
 def consumed(run: Run, topic: str, *arguments: str) -> bytes:

@@ -109,7 +109,7 @@ def attack(seed: int, rounds: int, told: bool) -> None:
 
 if __name__ == "__main__":
     faulthandler.enable()
-    # AddressSanitizer reserves terabytes of addresses, and has a limit of its own: see ASAN_OPTIONS in the Makefile.
+    # AddressSanitizer reserves terabytes of addresses; ASAN_OPTIONS in the Makefile limits its allocations.
     if "KAFKA_MSGS_TEST_CORE" not in os.environ:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     attack(int(sys.argv[1]), int(sys.argv[2]), len(sys.argv) > 3)

@@ -51,7 +51,7 @@ def stated(page: Path) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def requirements(extras: frozenset[str]) -> set[str]:
-    """Return the packages of some extras, with those of the library itself."""
+    """Return the packages of some extras, including the library's own dependencies."""
     found = set(_PROJECT["dependencies"])
     for extra in extras:
         for requirement in _PROJECT["optional-dependencies"][extra]:

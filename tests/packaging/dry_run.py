@@ -125,7 +125,7 @@ def build(release: DryRun) -> str:
 
 
 def check(release: DryRun) -> str:
-    """Check metadata and contents; on Linux, give the wheels the platform tag of what they link to."""
+    """Check metadata and contents; on Linux, tag the wheels with the platform of their linked libraries."""
     tool("twine", "check", "--strict", *release.dist.iterdir())
     for wheel in release.wheels():
         tool("check-wheel-contents", wheel)
@@ -172,7 +172,7 @@ def sbom(release: DryRun) -> str:
 
 
 def pages(release: DryRun) -> str:
-    """Run every install command of the pages in an environment of its own."""
+    """Run every install command of the pages in a separate environment."""
     commands = sorted(page_requirements())
     for number, requirements in enumerate(commands):
         interpreter = release.new_environment(f"page-{number}", release.pythons[0])

@@ -21,7 +21,7 @@ def loopback_index(directory: Path) -> Iterator[str]:
     """Serve ``directory`` until the end of the block; yield the URL for uploads, of which ``simple/`` is the index."""
     port = _free_port()
     serve = (Path(sys.executable).parent / "pypi-server", "run", "--interface", "127.0.0.1", "--port", str(port))
-    # Whoever reaches loopback may upload: passwords and what needs them are off.
+    # Uploads need no password: the index listens on loopback only.
     options = ("--passwords", ".", "--authenticate", ".", "--hash-algo", "sha256", "--fallback-url", _other_packages())
     with (directory.parent / "index.log").open("wb") as log:
         server = subprocess.Popen([*serve, *options, directory], stdout=log, stderr=log)

@@ -36,7 +36,9 @@ _HIDDEN: Final = re.compile(
 )
 """Control characters except tab and line feed, bidirectional controls, tags, and lone surrogates."""
 
-_FORMULA: Final = re.compile(r"[=+\-@\t\r]")
+_FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
+"""A formula, or the cell of one: its apostrophes are preserved as well."""
+
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 

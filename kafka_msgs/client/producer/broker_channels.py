@@ -45,7 +45,7 @@ class BrokerChannel:
         self.opening: Task[BrokerConnection] | None = None
         self.exchanges: deque[InFlightRequest] = deque()
         self.doubt_at = 0.0
-        """When to check again whether this broker is still the leader, if connecting has not finished by then."""
+        """When to refresh the leaders if the connection attempt is still in progress."""
         self.failures = 0
         self.resume_at = 0.0
         """When to send to the broker again, after a failure or throttling (KIP-219)."""

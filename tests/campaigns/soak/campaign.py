@@ -128,7 +128,7 @@ def _drain(clients: Sequence[Client], note: Callable[[str], object]) -> None:
 
 
 def _idle(clients: Sequence[Client]) -> list[str]:
-    """Return the clients that have not read any record, with their errors."""
+    """Return the clients without a single read record, with their errors."""
     return [f"{each.name} {each.history.errors}" for each in clients if not each.history.totals.read]
 
 

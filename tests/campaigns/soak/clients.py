@@ -75,7 +75,7 @@ class Client:
         self._reader.start()
 
     def drain(self) -> None:
-        """Tell the writer to finish."""
+        """Stop the writer."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write("drain\n")

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from threading import Event, Thread
-from typing import Final
+from typing import Any, Final
 
 from tests.campaigns.soak.protocol import BURST, OUTSTANDING, PARTITIONS
 
@@ -53,12 +53,12 @@ class Worker:
         self._done[partition] += 1
         self._report(f"X {partition} {sequence}" if aborted else f"F {partition} {sequence} {_one_line(error)}")
 
-    def delivered(self, partition: int, sequence: int) -> Callable[[object, object], None]:
+    def delivered(self, partition: int, sequence: int) -> Callable[[Any, object], None]:
         """Return the ``on_delivery`` function of a record: it takes metadata and an error."""
 
-        def report(metadata: object, error: object) -> None:
+        def report(metadata: Any, error: object) -> None:
             if error is None:
-                self.acknowledged(partition, sequence, metadata.offset)  # type: ignore[attr-defined]
+                self.acknowledged(partition, sequence, metadata.offset)
             else:
                 self.failed(partition, sequence, error)
 
