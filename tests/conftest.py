@@ -66,6 +66,21 @@ SLOW = (
 )
 """Long tests that seldom fail: Spark over many options, other clients, whole applications, killed processes."""
 
+SYSTEM = (
+    "tests/campaigns/",
+    "tests/client/test_stopped_processes.py",
+    "tests/coordinator/test_campaign.py",
+    "tests/docs/test_demo.py",
+    "tests/instances/test_lifetimes.py",
+    "tests/packaging/",
+    "tests/pipeline/test_commands.py",
+    "tests/spark/",
+    "tests/table_formats/",
+    "tests/test_benchmarks.py",
+    "tests/typing/",
+)
+"""Tests of processes rather than of code: `make check` runs these and all tests that use Spark or a real cluster."""
+
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
     "kafka_quotas": ("quota", QuotaOracle),
@@ -101,10 +116,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests, and run Spark tests first: no process starts one after the others have finished."""
+    """Mark slow and system tests, and run Spark tests first: no process starts one after the others have finished."""
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        elif item.nodeid.startswith(SYSTEM) or _on_spark(item) or _on_a_cluster(item):
+            item.add_marker(pytest.mark.system)
     items.sort(key=lambda item: not _on_spark(item))
 
 
@@ -141,7 +158,7 @@ def _missing(item: pytest.Item) -> str | None:
             available, reason = broker_oracle.available()
             if not available:
                 return f"no {name} oracle: {reason}"
-    if CLUSTER_FIXTURES.intersection(getattr(item, "fixturenames", ())) and cluster_needs() is not None:
+    if _on_a_cluster(item) and cluster_needs() is not None:
         return cluster_needs()
     if _on_spark(item) and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "no Spark: java was not found"
@@ -150,6 +167,10 @@ def _missing(item: pytest.Item) -> str | None:
 
 def _on_spark(item: pytest.Item) -> bool:
     return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
+
+
+def _on_a_cluster(item: pytest.Item) -> bool:
+    return not CLUSTER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
