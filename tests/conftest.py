@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 
@@ -28,6 +29,8 @@ from tests.support.skip_reasons import not_run
 
 NOT_RUN = re.compile(r"(?:NOT RUN|required): (.+?)'?\)?$", re.MULTILINE)
 """Matches the reason in the report of a test that could not run."""
+
+CPYTHON = sys.implementation.name == "cpython"
 
 CLUSTER_FIXTURES = frozenset({"kafka_cluster", "breakable_kafka_cluster", "kafka_node", "java_clients"})
 
@@ -128,12 +131,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Freeze the collected items: hundreds of thousands of permanent objects that garbage collection would scan."""
     gc.collect()
-    gc.freeze()
+    if CPYTHON:
+        gc.freeze()
 
 
 def pytest_unconfigure() -> None:
     """Unfreeze all objects at the end, or libraries report the frozen ones as leaked."""
-    gc.unfreeze()
+    if CPYTHON:
+        gc.unfreeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -19,7 +19,8 @@ __all__ = ["is_still_sealed", "seal"]
 
 _METHODS: Final = ("__new__", "__eq__", "__ne__", "__hash__", "__setattr__", "__delattr__", "__reduce__")
 _HOOKS: Final = ("__attrs_pre_init__", "__attrs_post_init__", "__del__", "__getattr__")
-_SPECIAL: Final = frozenset(_METHODS + _HOOKS)
+_STORAGE: Final = ("__dict__", "__weakref__")
+_SPECIAL: Final = frozenset(_METHODS + _HOOKS + _STORAGE)
 _Factory: Final[Any] = attrs.Factory
 _values: Final = backend_module("kafka_msgs.instances")
 
@@ -64,7 +65,6 @@ def _is_plain(cls: type[Any]) -> bool:
         attrs_is_known()
         and "__attrs_attrs__" in own
         and bool(own.get("__slots__"))
-        and not (cls.__dictoffset__ or cls.__weakrefoffset__)
         and _has_init_by_attrs(own)
         and not any(map(_is_special, cls.__mro__[:-1], repeat(_methods_of_base(cls))))
         and (isinstance(own["__attrs_attrs__"], DeferredAttribute) or all(map(_is_plain_field, own["__attrs_attrs__"])))
@@ -85,7 +85,7 @@ def _methods_of_base(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def _is_special(cls: type[Any], expected: Mapping[str, Any]) -> bool:
-    """Return whether a class itself has methods other than the expected ones."""
+    """Return whether a class itself has methods or storage other than the expected ones."""
     own = vars(cls)
     return not _SPECIAL.isdisjoint(own) and any(own[name] is not expected.get(name) for name in _SPECIAL if name in own)
 

@@ -32,6 +32,9 @@ IMPORT_ALL: Final = ROOT / "tests/packaging/import_public_modules.py"
 WARM_SECONDS: Final = 10
 """The limit for a command that uv has run before."""
 
+SUITES: Final = tuple(f"tests/{part}" for part in ("codec", "columns", "instances", "messages", "records", "wire"))
+"""The tests that run with every interpreter."""
+
 INSTALLATIONS: Final[Mapping[str, tuple[str, dict[str, str]]]] = {
     "wheel": ("c", {"PIP_ONLY_BINARY": "kafka-msgs"}),
     "sdist": ("c", {"PIP_NO_BINARY": "kafka-msgs"}),
@@ -185,16 +188,29 @@ def pages(release: DryRun) -> str:
 
 
 def readme(release: DryRun) -> str:
-    """Run the examples of the README against the release, from a copy of the tree without the packages."""
-    interpreter = release.new_environment("readme", release.pythons[0])
-    copy = _copy_of_sources(release.work / "without-packages")
-    for package in ("kafka_msgs", "generator"):
-        shutil.rmtree(copy / package)
+    """Run the examples of the README against the release."""
+    return _test(release, release.pythons[0], "tests/docs/test_docs.py", "-k", "examples_of_a_page and README.md")
+
+
+def suites(release: DryRun) -> str:
+    """Run the tests of the codec and of everything below it against the release, with each interpreter."""
+    words = ("-n", "auto", "--dist", "loadfile", "-m", "not oracle and not slow and not system", *SUITES)
+    return "\n".join(f"{python}: {_test(release, python, *words)}" for python in release.pythons)
+
+
+def _test(release: DryRun, python: str, *words: str) -> str:
+    """Run tests against the release, in a copy of the tree without the packages; return the last line."""
+    copy = release.work / "without-packages"
+    if not copy.exists():
+        _copy_of_sources(copy)
+        for package in ("kafka_msgs", "generator"):
+            shutil.rmtree(copy / package)
+    interpreter = release.new_environment("tests", python)
     group = f"{copy / 'pyproject.toml'}:test"
     tool("uv", "pip", "install", "--quiet", "--python", interpreter, "--group", group, env=release.use_index())
     path = f"{interpreter.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
-    selection = ("tests/docs/test_docs.py", "-k", "examples_of_a_page and README.md")
-    done = run(interpreter, "-m", "pytest", *selection, cwd=copy, env={"PATH": path})
+    done = run(interpreter, "-m", "pytest", *words, cwd=copy, env={"PATH": path})
+    shutil.rmtree(interpreter.parents[1])
     return done.strip().splitlines()[-1]
 
 
@@ -212,7 +228,7 @@ def command(release: DryRun) -> str:
 
 
 BEFORE_UPLOAD: Final = (build, check)
-FROM_INDEX: Final = (upload, install, no_extras, sbom, pages, readme, command)
+FROM_INDEX: Final = (upload, install, no_extras, sbom, pages, readme, command, suites)
 
 
 def _copy_of_sources(to: Path) -> Path:
