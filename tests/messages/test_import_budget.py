@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs import errors
 from kafka_msgs._backend import BACKENDS
 from kafka_msgs.messages import _index
 
@@ -21,7 +22,7 @@ CORE = {
     "kafka_msgs.codec",
     "kafka_msgs.codec.options",
     "kafka_msgs.errors",
-    *(f"kafka_msgs.errors.{path.stem}" for path in (ROOT / "kafka_msgs" / "errors").glob("[a-z]*.py")),
+    *(f"kafka_msgs.errors.{path.stem}" for path in Path(errors.__file__).parent.glob("[a-z]*.py")),
     "kafka_msgs.deferred_attrs",
     "kafka_msgs.message",
     "kafka_msgs.validators",
