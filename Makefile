@@ -136,11 +136,13 @@ valgrind: .venv/dev $(CORE) ## run the core of the tests under valgrind's memche
 # A CPython without the GIL, and the packages that tests need there: $(call without_gil,plain) or tsan. Packages come as wheels,
 # because pip would compile Arrow for an hour.
 FREE := build/free_threading
+ONLY_WHEELS := --only-binary :all: attrs crc32c pytest pytest-timeout pytest-xdist 'hypothesis<6.150' jinja2 rich javaproperties \
+	click pyarrow setuptools
 define without_gil
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -x $(FREE)/$(1)/bin/python || $$(tests/free_threading/build_python.sh $(1)) -m venv --without-pip $(FREE)/$(1)
-	$(PIP) 'pip>=24.1' && $(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet --only-binary :all: attrs crc32c pytest pytest-timeout pytest-xdist \
-	'hypothesis<6.150' jinja2 rich javaproperties click pyarrow setuptools
+	$(PIP) uv 'pip>=24.1' && { $(BIN)/uv pip install --quiet --python $(FREE)/$(1)/bin/python $(ONLY_WHEELS) || \
+	$(BIN)/pip --python $(FREE)/$(1)/bin/python install --quiet $(ONLY_WHEELS); }
 endef
 IN_THREADS := tests/free_threading tests/core tests/instances tests/codec/test_native_sharing.py tests/records/test_batch.py \
 	tests/records/test_record.py tests/records/test_rows.py tests/columns/test_native.py
