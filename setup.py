@@ -10,7 +10,7 @@ from glob import glob
 from setuptools import Extension, setup
 from setuptools.command.sdist import sdist
 
-FLAGS = {"linux": ["-O3", "-fno-plt", "-fvisibility=hidden", "-g0"]}
+FLAGS = {"linux": ["-O3", "-fno-plt", "-fvisibility=hidden", "-g0"], "win32": ["/std:c11"]}
 """On Linux, every CPython builds with the same level, and calls go without a stub. Debug data would be four fifths of
 the file."""
 

@@ -16,7 +16,6 @@
 #include <Python.h>
 #include <stddef.h>
 #include <string.h>
-#include <structmember.h>
 
 #include "bytes.h"
 #include "column.h"
@@ -829,7 +828,7 @@ typedef struct {
     Table table;          /* its columns are NULL before they are made */
     int unread;           /* only headers are read, and these say how many rows there are */
     int busy;             /* a thread is appending */
-    long long rows, size; /* long long, as members of that type are; the bytes of the records, without headers */
+    long long rows, size; /* the size counts the bytes of the records, without headers */
 } RecordColumns;
 
 /* A run of consecutive batches, and the limits at which to stop. */
@@ -943,8 +942,8 @@ static Status put_batch(RecordColumns *self, const Source *source, int compresse
     if (status == DONE && !self->unread) status = put_reserved(self, source);
     if (status == DONE) put_fields(self, source);
     if (status != DONE) return take_back(self->table.columns, self->rows), status;
-    self->rows += source->count;
-    self->size += source->end - source->p;
+    STORE_LOOSE(self->rows, self->rows + source->count);
+    STORE_LOOSE(self->size, self->size + (source->end - source->p));
     return DONE;
 }
 
@@ -1050,7 +1049,8 @@ static PyObject *records_finish(RecordColumns *self, PyObject *Py_UNUSED(unused)
     Table full = self->table;
     int64_t rows = self->rows;
     memset(&self->table, 0, sizeof(Table));
-    self->rows = self->size = 0;
+    STORE_LOOSE(self->rows, 0);
+    STORE_LOOSE(self->size, 0);
     leave_table(self);
     return finish_table(&full, rows);
 }
@@ -1097,10 +1097,15 @@ static PyMethodDef records_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef records_members[] = {
-    {"rows", T_LONGLONG, offsetof(RecordColumns, rows), READONLY, NULL},
-    {"size", T_LONGLONG, offsetof(RecordColumns, size), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
+/* Reads a number that another thread may be changing. */
+static PyObject *records_number(RecordColumns *self, void *rows) {
+    return PyLong_FromLongLong(rows != NULL ? LOAD_LOOSE(self->rows) : LOAD_LOOSE(self->size));
+}
+
+static PyGetSetDef records_numbers[] = {
+    {"rows", (getter)records_number, NULL, NULL, "rows"},
+    {"size", (getter)records_number, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot records_slots[] = {
@@ -1108,7 +1113,7 @@ static PyType_Slot records_slots[] = {
     {Py_tp_new, records_new},
     {Py_tp_dealloc, records_dealloc},
     {Py_tp_methods, records_methods},
-    {Py_tp_members, records_members},
+    {Py_tp_getset, records_numbers},
     {0, NULL},
 };
 

@@ -769,14 +769,30 @@ static PyMethodDef collector_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef collector_members[] = {
-    {"size", T_PYSSIZET, offsetof(Collector, size), READONLY, "The bytes that the records take."},
-    {"count", T_PYSSIZET, offsetof(Collector, count), READONLY, "How many there are."},
-    {"next_offset", T_ULONGLONG, offsetof(Collector, next_offset), READONLY, "The offset that the next one gets."},
-    {"highest_offset", T_ULONGLONG, offsetof(Collector, highest_offset), READONLY, "The highest that one may get."},
-    {"base_timestamp", T_LONGLONG, offsetof(Collector, base_timestamp), READONLY, "What their timestamps count from."},
-    {"max_timestamp", T_LONGLONG, offsetof(Collector, max_timestamp), READONLY, "The latest of them, -1 for none."},
-    {NULL, 0, 0, 0, NULL},
+/* Reads a number that other threads may be changing. */
+static PyObject *collector_number(PyObject *self, void *member) {
+    PyObject *number;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    number = PyMember_GetOne((const char *)self, member);
+    Py_END_CRITICAL_SECTION();
+    return number;
+}
+
+#define NUMBER(name, type, doc)                                                                                        \
+    {                                                                                                                  \
+        #name, collector_number, NULL, doc, &(PyMemberDef) {                                                           \
+            #name, type, offsetof(Collector, name), READONLY, NULL                                                     \
+        }                                                                                                              \
+    }
+
+static PyGetSetDef collector_numbers[] = {
+    NUMBER(size, T_PYSSIZET, "The bytes that the records take."),
+    NUMBER(count, T_PYSSIZET, "How many there are."),
+    NUMBER(next_offset, T_ULONGLONG, "The offset that the next one gets."),
+    NUMBER(highest_offset, T_ULONGLONG, "The highest that one may get."),
+    NUMBER(base_timestamp, T_LONGLONG, "What their timestamps count from."),
+    NUMBER(max_timestamp, T_LONGLONG, "The latest of them, -1 for none."),
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot collector_slots[] = {
@@ -784,7 +800,7 @@ static PyType_Slot collector_slots[] = {
     {Py_tp_new, collector_new},
     {Py_tp_dealloc, collector_dealloc},
     {Py_tp_methods, collector_methods},
-    {Py_tp_members, collector_members},
+    {Py_tp_getset, collector_numbers},
     {Py_bf_getbuffer, collector_getbuffer},
     {Py_bf_releasebuffer, collector_releasebuffer},
     {0, NULL},
