@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE",
     "action_options",
+    "failure_reason",
     "load_json",
     "pairs",
     "parse_partition",
@@ -68,13 +69,13 @@ def print_outcomes(
     for key, outcome in results.outcomes.items():
         failed = key in errors and not _is_one_of(errors[key], ignored)
         row = row_of(key, None if key in errors else outcome)
-        rows.append({**dict.fromkeys(columns), **row, "error": _reason(errors[key]) if failed else None})
+        rows.append({**dict.fromkeys(columns), **row, "error": failure_reason(errors[key]) if failed else None})
     print_listing(output_format, (*columns, "error"), rows)
     if any(row["error"] for row in rows):
         click.get_current_context().exit(1)
 
 
-def _reason(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Return the error without the subject, which the row shows."""
     if not isinstance(error, BrokerError):
         return str(error)
