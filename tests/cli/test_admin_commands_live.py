@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.recorders.broker import BrokerError
+from tests.recorders.broker import BrokerError, run_kafka_class
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
@@ -92,7 +92,8 @@ def test_brokers_that_are_not_registered_as_kafka_cluster_refuses_them(
     """Both print the same reason, and neither unregisters a broker of the shared cluster."""
     failed = run("cluster", "--unregister", "4711", *servers)
     assert failed.exit_code == 1
+    at = ("--bootstrap-server", kafka_cluster.bootstrap_servers)
     with pytest.raises(BrokerError) as refused:
-        kafka_cluster.run_class("org.apache.kafka.tools.ClusterTool", "unregister", "--id", "4711")
+        run_kafka_class("org.apache.kafka.tools.ClusterTool", ["unregister", *at, "--id", "4711"])
     (reason,) = re.findall(r"Broker ID 4711 is not currently registered", failed.stderr)
     assert reason in str(refused.value)
