@@ -36,9 +36,9 @@ _VERIFIED: Final = ("topic", "partition", "replicas", "targetReplicas", "status"
 
 
 def _move(text: str) -> tuple[TopicPartition, Sequence[int]]:
-    place, _, brokers = text.partition("=")
+    partition, _, brokers = text.partition("=")
     try:
-        return parse_partition(place), [int(each) for each in brokers.split(",") if each]
+        return parse_partition(partition), [int(broker) for broker in brokers.split(",") if broker]
     except ValueError:
         raise click.BadParameter(f"{text!r} is not TOPIC:PARTITION=BROKER,...") from None
 
@@ -93,8 +93,8 @@ def reassign_command(
         raise click.UsageError(f"--{action} needs the brokers of each partition")
     with cluster.admin() as admin:
         if action == "list":
-            found = admin.list_partition_reassignments(list(wanted) or None)
-            print_listing(output_format, _MOVE, [_row(place, each) for place, each in sorted(found.items())])
+            ongoing = admin.list_partition_reassignments(list(wanted) or None)
+            print_listing(output_format, _MOVE, [_row(partition, move) for partition, move in sorted(ongoing.items())])
         elif action == "generate":
             generate_plan(admin, output_format, **planning)
         elif action == "verify":
@@ -104,12 +104,12 @@ def reassign_command(
                 wanted if action == "execute" else dict.fromkeys(wanted),
                 allow_replication_factor_change=not fixed_factor,
             )
-            print_outcomes(output_format, ("topic", "partition"), results, lambda place, _: place._asdict())
+            print_outcomes(output_format, ("topic", "partition"), results, lambda partition, _: partition._asdict())
 
 
-def _row(place: TopicPartition, move: Any) -> dict[str, Any]:
+def _row(partition: TopicPartition, move: Any) -> dict[str, Any]:
     lists = (move.replicas, move.adding_replicas, move.removing_replicas)
-    return dict(zip(_MOVE, (*place, *map(list, lists)), strict=True))
+    return dict(zip(_MOVE, (*partition, *map(list, lists)), strict=True))
 
 
 def _verify(admin: Admin, wanted: Moves, output_format: str) -> None:
@@ -117,19 +117,19 @@ def _verify(admin: Admin, wanted: Moves, output_format: str) -> None:
     ongoing = admin.list_partition_reassignments(list(wanted))
     topics = admin.list_topics(include_internal=True)
     replicas = {
-        (name, each.partition_index): list(each.replica_nodes)
+        (name, partition.partition_index): list(partition.replica_nodes)
         for name, topic in topics.items()
-        for each in topic.partitions
+        for partition in topic.partitions
     }
     rows = [
         {
-            "topic": place.topic,
-            "partition": place.partition,
-            "replicas": replicas.get(place),
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "replicas": replicas.get(partition),
             "targetReplicas": list(target),
-            "status": _status(replicas.get(place), list(target), moves=place in ongoing),
+            "status": _status(replicas.get(partition), list(target), moves=partition in ongoing),
         }
-        for place, target in sorted(wanted.items())
+        for partition, target in sorted(wanted.items())
     ]
     print_listing(output_format, _VERIFIED, rows)
     if any(row["status"] != "completed" for row in rows):
@@ -149,8 +149,8 @@ def _moves_in(path: Path) -> dict[TopicPartition, Sequence[int]]:
 
     try:
         return {
-            TopicPartition(str(each["topic"]), int(each["partition"])): [int(broker) for broker in each["replicas"]]
-            for each in load_json(path, "partitions")
+            TopicPartition(str(entry["topic"]), int(entry["partition"])): [int(broker) for broker in entry["replicas"]]
+            for entry in load_json(path, "partitions")
         }
     except (KeyError, ValueError, TypeError):
         raise CommandError(f"{path}: expected topic, partition and replicas in each of the partitions") from None

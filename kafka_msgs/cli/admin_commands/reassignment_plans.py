@@ -47,13 +47,13 @@ def generate_plan(
     for path, replicas in ((rollback_file, current), (plan_file, plan)):
         if path is not None:
             path.write_text(_as_json(replicas), encoding="utf-8")
-    rows = ((*place, list(current[place]), list(replicas)) for place, replicas in plan.items())
+    rows = ((*partition, list(current[partition]), list(replicas)) for partition, replicas in plan.items())
     print_listing(output_format, _PLANNED, [dict(zip(_PLANNED, row, strict=True)) for row in rows])
 
 
 def _topics_in(path: Path) -> list[str]:
     try:
-        return [str(each["topic"]) for each in load_json(path, "topics")]
+        return [str(entry["topic"]) for entry in load_json(path, "topics")]
     except KeyError:
         raise CommandError(f"{path}: expected the name of each topic") from None
 
@@ -78,13 +78,13 @@ def _replicas(admin: Admin, topics: Collection[str]) -> dict[TopicPartition, tup
 
     described = admin.describe_topics(sorted(set(topics))).all()
     return {
-        TopicPartition(str(name), each.partition_index): each.replica_nodes
+        TopicPartition(str(name), partition.partition_index): partition.replica_nodes
         for name, topic in described.items()
-        for each in sorted(topic.partitions, key=lambda partition: partition.partition_index)
+        for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
     }
 
 
 def _as_json(replicas: Mapping[TopicPartition, Sequence[int]]) -> str:
     """Return the file format of ``--reassignment-json-file``."""
-    partitions = [{**place._asdict(), "replicas": list(brokers)} for place, brokers in replicas.items()]
+    partitions = [{**partition._asdict(), "replicas": list(brokers)} for partition, brokers in replicas.items()]
     return json.dumps({"version": 1, "partitions": partitions}) + "\n"

@@ -91,10 +91,13 @@ def transactions_command(
     with cluster.admin() as admin:
         if action == "list":
             longer = options["running_longer_than"]
-            found = admin.list_transactions(
+            listed = admin.list_transactions(
                 states=options["states"], running_longer_than_ms=-1 if longer is None else int(longer * 1000)
             )
-            rows = [(each.transactional_id, each.producer_id, each.transaction_state) for each in found]
+            rows = [
+                (transaction.transactional_id, transaction.producer_id, transaction.transaction_state)
+                for transaction in listed
+            ]
             print_listing(output_format, _LISTED, [dict(zip(_LISTED, row, strict=True)) for row in sorted(rows)])
         elif action == "describe":
             results = admin.describe_transactions(required(ids, "--transactional-id"))
@@ -106,8 +109,8 @@ def transactions_command(
             print_outcomes(output_format, _LISTED[:1], fenced, lambda name, _: {"transactionalId": name})
         elif action == "abort":
             producer, epoch = (required(options[name], f"--{name}") for name in ("producer_id", "producer_epoch"))
-            for place in required(places, "--partition"):
-                admin.abort_transaction(place, producer, epoch, coordinator_epoch=options["coordinator_epoch"])
+            for partition in required(places, "--partition"):
+                admin.abort_transaction(partition, producer, epoch, coordinator_epoch=options["coordinator_epoch"])
         else:
             producers = admin.describe_producers(required(places, "--partition")).all()
             print_listing(output_format, _PRODUCER, _producer_rows(producers))
@@ -124,11 +127,16 @@ def _find_hanging(
         broker_id=options["broker_id"],
     )
     failures = [
-        {**dict.fromkeys(_PRODUCER), "topic": place.topic, "partition": place.partition, "error": failure_reason(error)}
-        for place, error in results.errors.items()
+        {
+            **dict.fromkeys(_PRODUCER),
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "error": failure_reason(error),
+        }
+        for partition, error in results.errors.items()
     ]
-    found = [{**row, "error": None} for row in _producer_rows(results.ok)]
-    print_listing(output_format, (*_PRODUCER, "error"), [*found, *failures])
+    hanging = [{**row, "error": None} for row in _producer_rows(results.ok)]
+    print_listing(output_format, (*_PRODUCER, "error"), [*hanging, *failures])
     if failures:
         click.get_current_context().exit(1)
 
@@ -138,46 +146,46 @@ def _partitions_of(admin: Admin, topics: Collection[str]) -> list[TopicPartition
 
     described = admin.describe_topics(topics).all() if topics else {}
     return [
-        TopicPartition(str(name), each.partition_index)
+        TopicPartition(str(name), partition.partition_index)
         for name, topic in described.items()
-        for each in topic.partitions
+        for partition in topic.partitions
     ]
 
 
-def _described(name: str, each: Any) -> dict[str, Any]:
-    if each is None:
+def _described(name: str, transaction: Any) -> dict[str, Any]:
+    if transaction is None:
         return {"transactionalId": name}
-    start = _known(each.transaction_start_time_ms)
+    start = _known(transaction.transaction_start_time_ms)
     return {
         "transactionalId": name,
-        "producerId": each.producer_id,
-        "producerEpoch": each.producer_epoch,
-        "state": each.transaction_state,
-        "timeoutMs": each.transaction_timeout_ms,
+        "producerId": transaction.producer_id,
+        "producerEpoch": transaction.producer_epoch,
+        "state": transaction.transaction_state,
+        "timeoutMs": transaction.transaction_timeout_ms,
         "startTimestamp": start,
         "startTime": iso_of_ms(start),
-        "partitions": [f"{topic.topic}-{number}" for topic in each.topics for number in topic.partitions],
+        "partitions": [f"{topic.topic}-{number}" for topic in transaction.topics for number in topic.partitions],
     }
 
 
-def _known(number: int) -> int | None:
+def _known(value: int) -> int | None:
     """Return None for the protocol's -1."""
-    return None if number < 0 else number
+    return None if value < 0 else value
 
 
-def _producer_rows(found: Mapping[TopicPartition, Collection[ProducerState]]) -> list[dict[str, Any]]:
+def _producer_rows(producers: Mapping[TopicPartition, Collection[ProducerState]]) -> list[dict[str, Any]]:
     return [
         {
-            "topic": place.topic,
-            "partition": place.partition,
-            "producerId": each.producer_id,
-            "producerEpoch": each.producer_epoch,
-            "lastSequence": each.last_sequence,
-            "lastTimestamp": each.last_timestamp,
-            "lastTime": iso_of_ms(each.last_timestamp),
-            "coordinatorEpoch": each.coordinator_epoch,
-            "currentTransactionStartOffset": _known(each.current_txn_start_offset),
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "producerId": producer.producer_id,
+            "producerEpoch": producer.producer_epoch,
+            "lastSequence": producer.last_sequence,
+            "lastTimestamp": producer.last_timestamp,
+            "lastTime": iso_of_ms(producer.last_timestamp),
+            "coordinatorEpoch": producer.coordinator_epoch,
+            "currentTransactionStartOffset": _known(producer.current_txn_start_offset),
         }
-        for place, producers in found.items()
-        for each in producers
+        for partition, states in producers.items()
+        for producer in states
     ]
