@@ -4,8 +4,8 @@
 
 Opens a page of each kind, wide and narrow, in the light and the dark scheme, and lists what axe-core finds. Then opens
 pages and types queries as soon as they are loaded: the first query waits for the index. Requires Chromium and npm,
-which downloads axe-core. The exit status is 1 if axe-core finds anything, if a page requests anything from another server, or
-if a query after the first takes more than a second.
+which downloads axe-core. The exit status is 1 if axe-core finds anything, if a page requests anything from another
+server, or if a query after the first takes more than a second.
 """
 
 from __future__ import annotations

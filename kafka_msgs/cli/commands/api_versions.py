@@ -38,9 +38,9 @@ def api_versions_command(cluster: ClusterOptions, node: int | None, output_forma
 
 
 def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
-    known = _requests()
-    for api_key in sorted(offered.keys() | known.keys()):
-        cls = known.get(api_key)
+    requests = _requests()
+    for api_key in sorted(offered.keys() | requests.keys()):
+        cls = requests.get(api_key)
         broker, library = offered.get(api_key, NONE), NONE if cls is None else cls.INFO.versions
         yield {
             "apiKey": api_key,
