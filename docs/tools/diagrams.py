@@ -70,19 +70,22 @@ MACHINES: Final[Mapping[str, Machine]] = {
     ),
 }
 
+_RESULT: Final = ("bytes", "or a message")
 _STEPS: Final[Mapping[str, tuple[Sequence[str], tuple[int, int]]]] = {
-    "definition": (("definition", "JSON"), (0, 1)),
-    "class": (("message class", "data only"), (1, 1)),
-    "plan": (("plan", "one version"), (2, 1)),
-    "python": (("generated", "Python"), (3, 0)),
-    "native": (("C core",), (3, 1)),
-    "reference": (("reference", "interpreter"), (3, 2)),
-    "values": (("bytes or values",), (4, 0)),
-    "error": (("error with", "path and offset"), (4, 2)),
+    "definition": (("definition", "JSON"), (0, 0)),
+    "class": (("message class", "data only"), (1, 0)),
+    "plan": (("plan", "one version"), (2, 0)),
+    "python": (("generated", "Python"), (0, 1)),
+    "reference": (("reference", "interpreter"), (1, 1)),
+    "native": (("C core",), (2, 1)),
+    "from python": (_RESULT, (0, 2)),
+    "error": (("error with", "path and offset"), (1, 2)),
+    "from native": (_RESULT, (2, 2)),
 }
 _FLOWS: Final = (
-    ("definition", "class"), ("class", "plan"), ("plan", "python"), ("plan", "native"), ("plan", "reference"),
-    ("python", "values"), ("native", "values"), ("native", "reference"), ("reference", "error"),
+    ("definition", "class"), ("class", "plan"), ("plan", "python"), ("plan", "reference"), ("plan", "native"),
+    ("python", "from python"), ("native", "from native"), ("python", "reference"), ("native", "reference"),
+    ("reference", "error"),
 )  # fmt: skip
 
 
