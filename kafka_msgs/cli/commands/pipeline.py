@@ -298,7 +298,7 @@ def _run(
 
     Inputs on other filesystems are checked after Spark has started, because its configuration has their options.
     """
-    conf_of_spark = [setting(each) for each in conf]
+    conf_of_spark = [setting(text) for text in conf]
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
     from kafka_msgs.filesystems.options import NO_OPTIONS

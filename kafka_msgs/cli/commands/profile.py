@@ -51,10 +51,10 @@ def profile_command(
     """
     partitions = partitions_in(log_dirs)
     for topic in topics:
-        if topic not in {each.topic for each in partitions}:
+        if topic not in {partition.topic for partition in partitions}:
             raise click.ClickException(f"there is no topic {topic!r}")
-    requested = [each for each in partitions if not topics or each.topic in topics]
-    with progress_over([segment.path for each in requested for segment in each.segments]) as progress:
+    requested = [partition for partition in partitions if not topics or partition.topic in topics]
+    with progress_over([segment.path for partition in requested for segment in partition.segments]) as progress:
         profile = read_profile(requested, progress=progress)
     columns = _PLACE[: _PLACE.index(by) + 1]
     print_listing(output_format, (*columns, *_COLUMNS), _rows(profile, len(columns)), in_table=(*columns, *_IN_TABLE))

@@ -58,7 +58,7 @@ class Consumption:
         while remaining := self._remaining():
             records = self.consumer.poll(_POLL_SECONDS, max_records=_MAX_POLL_RECORDS)
             if records:
-                yield from (each for each in records if self._is_before_end(each))
+                yield from (record for record in records if self._is_before_end(record))
                 self._commit()
                 last_arrival = time.monotonic()
             elif self.ends is not None and time.monotonic() > last_arrival + self.stall_seconds:

@@ -56,7 +56,7 @@ def assign(client: Client, consumer: Consumer, topics: Sequence[str], partitions
             err=True,
         )
     first, last = (
-        {partition: each.offset for partition, each in admin.list_offsets(dict.fromkeys(led, spec)).all().items()}
+        {partition: offset.offset for partition, offset in admin.list_offsets(dict.fromkeys(led, spec)).all().items()}
         for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
     )
     consumer.assign([*led, *leaderless])
@@ -88,7 +88,7 @@ def _partitions(
                 (led if partition.leader_id >= 0 else leaderless).append(
                     TopicPartition(str(name), partition.partition_index)
                 )
-    missing = sorted(set(numbers) - {each.partition for each in (*led, *leaderless)})
+    missing = sorted(set(numbers) - {partition.partition for partition in (*led, *leaderless)})
     if missing:
         raise CommandError(f"there is no partition {missing[0]} of {', '.join(topics)}")
     return led, leaderless

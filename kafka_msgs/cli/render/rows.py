@@ -46,7 +46,7 @@ def _fact(named: Named) -> dict[str, Any]:
 
 def _print_lines(rows: Iterator[Named], summary: Summary) -> None:
     while part := list(islice(rows, _ROWS_A_WRITE)):
-        echo("\n".join(json_text(_fact(each)) for each in part))
+        echo("\n".join(json_text(_fact(row)) for row in part))
     echo(json_text({"kind": "summary", **summary()}))
 
 
