@@ -34,7 +34,7 @@ PAGES: Final = (
     "reference/connections.html", "reference/jobs.html", "reference/admin.html", "design/overview.html",
     "design/group-coordinator.html", "messages/index.html", "messages/by-key.html", "messages/by-error.html",
     "messages/by-kip.html", "messages/FetchRequest.html", "messages/OffsetFetchResponse.html", "api/index.html",
-    "api/kafka_msgs.client.html", "api/kafka_msgs.drafts.kip88.offset_fetch_request.html",
+    "api/kafka_msgs.client.html", "api/kafka_msgs.drafts.kip_88.describe_groups_request.html",
     "examples/word-count/index.html",
 )  # fmt: skip
 """Pages of each kind."""
@@ -118,6 +118,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--site", type=Path, default=Path("build/site"))
     site = parser.parse_args().site
+    if missing := [page for page in PAGES if not (site / page).is_file()]:
+        parser.error(f"{site} has no {', '.join(missing)}")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, served(site) as address:
         axe = axe_source(Path(home))
         with Browser(Path(home) / "profile") as browser:
