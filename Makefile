@@ -104,7 +104,7 @@ lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated 
 	$(BIN)/lint-imports
 	$(BIN)/kafka-msgs-generator generate --check
 	$(BIN)/python docs/tools/tables.py --check
-	$(BIN)/python docs/tools/state_machines.py --check
+	$(BIN)/python docs/tools/diagrams.py --check
 	$(BIN)/python docs/tools/facades.py --check
 	$(BIN)/python docs/tools/public_api.py --check
 	$(BIN)/python docs/tools/screens.py --check
@@ -188,7 +188,7 @@ docs: .venv/dev ## build the site, with the API reference, into build/site; a wa
 generate: .venv/dev ## generate the message classes and the tables of docs/ from message_defs
 	$(BIN)/kafka-msgs-generator generate
 	$(BIN)/python docs/tools/tables.py
-	$(BIN)/python docs/tools/state_machines.py
+	$(BIN)/python docs/tools/diagrams.py
 
 faults: .venv/dev ## let brokers fail, and count what the client leaves behind: make faults ROUNDS=10000
 	ROUNDS=$(ROUNDS) $(BIN)/pytest -q tests/client/test_faults.py -k leave_no

@@ -1,11 +1,14 @@
-"""The C core, which the build leaves out where it cannot compile it, and reproducible sdists."""
+"""The C core, which the build omits if it cannot compile it, the description for PyPI, and reproducible sdists."""
 
 import gzip
 import io
 import os
+import re
 import sys
 import tarfile
+import tomllib
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.sdist import sdist
@@ -21,6 +24,27 @@ CORE = Extension(
     extra_compile_args=FLAGS.get(sys.platform, []),
     optional=True,
 )
+
+
+RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)]+)\)")
+
+
+def description():
+    """Return the README. If ``[project.urls]`` has the GitHub repository, links lead to the files of the release there.
+
+    PyPI shows the README without the files that it links to.
+    """
+    text = Path("README.md").read_text(encoding="utf-8")
+    source = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {}).get("Source")
+    if source is None:
+        return text
+    version = re.search(r'^__version__ = "(.+)"', Path("kafka_msgs/__init__.py").read_text(encoding="utf-8"), re.M)[1]
+
+    def absolute(link):
+        kind = "raw" if link[1] else "blob"
+        return f"{link[1]}[{link[2]}]({source.rstrip('/')}/{kind}/v{version}/{link[3]})"
+
+    return RELATIVE_LINK.sub(absolute, text)
 
 
 class ReproducibleSdist(sdist):
@@ -56,4 +80,9 @@ def normalize(path, epoch):
 
 if "SOURCE_DATE_EPOCH" in os.environ:
     os.umask(0o022)  # Files of a wheel have the modes that it allows.
-setup(ext_modules=[CORE] if CORE.sources else [], cmdclass={"sdist": ReproducibleSdist})
+setup(
+    ext_modules=[CORE] if CORE.sources else [],
+    cmdclass={"sdist": ReproducibleSdist},
+    long_description=description(),
+    long_description_content_type="text/markdown",
+)

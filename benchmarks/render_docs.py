@@ -138,7 +138,7 @@ def _list(benchmark: str) -> str:
     """Return the table of a benchmark's figures, one per row, with targets if any figure has one."""
     rows = [each.cells() for each in summaries(benchmark)]
     width = 5 if any(row[3] for row in rows) else 3
-    return _markdown(("what", "median", "range", "target", "")[:width], (row[:width] for row in rows))
+    return _markdown(("what", "median", "range", "target", "result")[:width], (row[:width] for row in rows))
 
 
 def _matrix(benchmark: str) -> str:

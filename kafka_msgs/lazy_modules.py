@@ -1,6 +1,6 @@
 """Lazy access to generated packages: message classes are imported on first access.
 
-Owns the shared code of every generated package's ``__init__``, in this library and in users' packages.
+Contains the shared code of every generated package's ``__init__``, in this library and in users' packages.
 """
 
 from __future__ import annotations

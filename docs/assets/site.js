@@ -1,5 +1,6 @@
-// Scrollable tables and code blocks take the keyboard focus, and each copy button's region has a name.
+// Scrollable tables and code blocks take the keyboard focus; the search dialog and each copy button's region have names.
 window.addEventListener("load", () => {
+  document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
   document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code").forEach((scrollable) => {
     scrollable.tabIndex = 0;
   });

@@ -67,6 +67,7 @@ OPERATIONS: Final[dict[str, dict[str, str]]] = {
         "describe_producers": "transactions.describe_producers",
         "abort_transaction": "transactions.abort_transaction",
         "fence_producers": "transactions.fence_producers",
+        "find_hanging_transactions": "hanging_transactions.find_hanging_transactions",
     },
     "Security": {
         "describe_acls": "acls.describe_acls",

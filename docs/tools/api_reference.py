@@ -14,13 +14,12 @@ import logging
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
-from mkdocs.structure.pages import Page
 from mkdocstrings import Inventory
 
 __all__ = ["on_files", "on_page_markdown", "on_post_build"]
@@ -40,7 +39,6 @@ FORMS: Final = frozenset({f"{PACKAGE}.admin", f"{PACKAGE}.client"})
 
 _FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 _LOG = logging.getLogger(f"mkdocs.hooks.{__name__}")
-_LINK = re.compile(r"\[([^\]]*)\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -53,14 +51,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Remove content that the site cannot show: links to files outside ``docs/``, and options of code blocks."""
-    here = PurePosixPath(page.file.src_uri).parent
-
-    def kept(link: re.Match[str]) -> str:
-        return link[1] if _leaves(here / link[2]) else link[0]
-
-    return _LINK.sub(kept, _FENCE.sub(r"\1", markdown))
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Remove the test options of code blocks."""
+    return _FENCE.sub(r"\1", markdown)
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -163,13 +156,3 @@ def _index(modules: list[str], drafts: list[str]) -> str:
 
 def _collapsed(title: str, names: list[str]) -> list[str]:
     return [f'??? note "{title}"', "", *(f"    - [`{name}`]({name}.md)" for name in names), ""]
-
-
-def _leaves(path: PurePosixPath) -> bool:
-    """Return whether a path leads out of the documentation directory."""
-    depth = 0
-    for part in path.parts:
-        depth += -1 if part == ".." else part != "."
-        if depth < 0:
-            return True
-    return False

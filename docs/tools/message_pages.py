@@ -32,7 +32,7 @@ from kafka_msgs.messages import ORIGINS
 from kafka_msgs.versions import VersionRange
 from kafka_msgs.wire import request_header_version, response_header_version
 
-__all__ = ["INDEXES", "example_of", "message_page", "on_files", "on_post_page"]
+__all__ = ["INDEXES", "example_of", "message_page", "on_files"]
 
 EXAMPLES: Final = Path(__file__).parents[1] / "messages" / "examples.json"
 
@@ -61,11 +61,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, make in INDEXES.items():
         files.append(File.generated(config, f"messages/{name}.md", content=make()))
     return files
-
-
-def on_post_page(output: str, **_: object) -> str:
-    """Give the search dialog of the theme a name, for screen readers."""
-    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
 
 
 def message_page(cls: type[Message]) -> str:

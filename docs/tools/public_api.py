@@ -118,7 +118,7 @@ def _sections() -> Iterator[str]:
         module = import_module(package)
         names = [name for name in module.__all__ if package != "kafka_msgs" or name not in messages.__all__]
         if names:
-            yield f"## `{package}`\n\n| name | kind | |\n|---|---|---|"
+            yield f"## `{package}`\n\n| name | kind | meaning |\n|---|---|---|"
             yield from (_row(name, getattr(module, name)) for name in sorted(names))
             yield ""
 

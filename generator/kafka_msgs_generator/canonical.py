@@ -1,9 +1,9 @@
 """The canonical layout of definitions: Kafka's keys, nesting and facts, without its prose.
 
-Owns the layout of definition files under ``message_defs``. `read_definition` reads the text of a definition from Kafka
-or a KIP page and returns its facts in normal form; `canonical_text` writes that form. This module refuses only unknown
-keys, and values that do not fit their key. `kafka_msgs_generator.spec` and the later stages check whether the facts are
-a valid message.
+Defines the layout of definition files under ``message_defs``. `read_definition` reads the text of a definition from
+Kafka or a KIP page and returns its facts in normal form; `canonical_text` writes that form. This module refuses only
+unknown keys, and values that do not fit their key. `kafka_msgs_generator.spec` and the later stages check whether the
+facts are a valid message.
 
 The normal form has no comments and no ``about``. Numbers and booleans have their JSON type, a default is a string, and
 ranges have a uniform spelling. Keys whose value equals their absence (null, false, an empty list) are omitted. Keys

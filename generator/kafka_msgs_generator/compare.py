@@ -1,6 +1,6 @@
 """The changes between two imports of definitions: messages, versions, fields and error codes.
 
-Owns the comparison and its page. It compares compiled messages, so purely textual changes do not count.
+Writes the comparison and its page. It compares compiled messages, so purely textual changes do not count.
 `kafka_msgs_generator.compiler` reads the imports, and `compare_imports` changes nothing on disk.
 """
 

@@ -1,6 +1,6 @@
 """Compilation of files to messages: finds definitions, runs the stages on each, and checks the complete set.
 
-Owns the rules about several definitions (V69, V70, N1). `kafka_msgs_generator.json_tree` parses text,
+Defines the rules about several definitions (V69, V70, N1). `kafka_msgs_generator.json_tree` parses text,
 `kafka_msgs_generator.lower` resolves one definition, and `kafka_msgs_generator.package_files` writes the result.
 """
 

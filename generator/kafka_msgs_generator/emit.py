@@ -1,7 +1,7 @@
 """The third stage: the text of one generated module.
 
-Owns the Python form of a definition: annotations, the arguments of ``field`` and ``MessageInfo``, and docstrings. The
-template ``templates/message.py.j2`` defines the module; `kafka_msgs_generator.source_formatting` breaks the lines.
+Defines the Python form of a definition: annotations, the arguments of ``field`` and ``MessageInfo``, and docstrings.
+The template ``templates/message.py.j2`` defines the module; `kafka_msgs_generator.source_formatting` breaks the lines.
 """
 
 from __future__ import annotations

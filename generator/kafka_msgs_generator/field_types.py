@@ -1,7 +1,7 @@
 """The types that a field can have: ``kafka_msgs.primitive_types`` and structs, and arrays of them.
 
-Owns the parsing of type text (``int32``, ``[]string``, ``[]TopicPartition``). `kafka_msgs_generator.lower` checks that
-named structs exist.
+Parses type text (``int32``, ``[]string``, ``[]TopicPartition``). `kafka_msgs_generator.lower` checks that named structs
+exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The project's documentation of messages and fields, separate from the definitions that the import rewrites.
 
-Owns the format of ``message_defs/glossary/*.toml`` and the lookup rule for entries. The emitter decides how to use the
-sentences.
+Defines the format of ``message_defs/glossary/*.toml`` and the lookup rule for entries. The emitter decides how to use
+the sentences.
 
 A file contains one table per message: ``message`` describes its purpose, and a key such as ``"groups.topics.name"``
 documents one field by its path of names in lower camel case. A nested table ``structs.<Name>`` documents the fields of

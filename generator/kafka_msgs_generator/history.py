@@ -1,8 +1,8 @@
 """The Kafka releases in which each message, version and field was added and removed.
 
-Owns ``message_defs/history.json``, which `record` extends release by release, oldest first. For each message, the file
-lists its versions and its fields, grouped by span: ``2.2`` (since 2.2) or ``2.2-4.0`` (removed in 4.0). A release is
-named by its minor version; a patch release is named only if it is the first one with a change.
+Defines ``message_defs/history.json``, which `record` extends release by release, oldest first. For each message, the
+file lists its versions and its fields, grouped by span: ``2.2`` (since 2.2) or ``2.2-4.0`` (removed in 4.0). A release
+is named by its minor version; a patch release is named only if it is the first one with a change.
 """
 
 from __future__ import annotations

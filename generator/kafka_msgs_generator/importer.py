@@ -1,6 +1,6 @@
 """Imports definitions: reads them from their source, writes them in canonical layout, and records hashes.
 
-Owns ``<into>/kafka/<origin>/`` and ``<into>/SOURCE.toml``, and there only the files that a ``SOURCE.toml`` lists:
+Defines ``<into>/kafka/<origin>/`` and ``<into>/SOURCE.toml``, and there only the files that a ``SOURCE.toml`` lists:
 files added by hand are never removed. ``release`` finds the definitions, ``canonical`` owns their layout, and
 ``error_table`` reads the error codes.
 """

@@ -1,6 +1,6 @@
 """Parses the text of a definition to a tree with source positions.
 
-Owns the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value.
+Parses the text level: JSON with ``//`` and ``/* */`` comments, and the line and column of every key and value.
 `kafka_msgs_generator.spec` interprets the keys.
 
 The lenient mode reads hand-written and copied pages: all Unicode spaces and zero-width characters count as white space,

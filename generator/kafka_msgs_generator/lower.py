@@ -1,7 +1,7 @@
 """Converts a definition as written to the checked and resolved message.
 
-Owns name resolution (rules V24 and V46-V56), the versions in which a struct can exist, and the order of structs: each
-struct comes after the structs that it uses.
+Defines name resolution (rules V24 and V46-V56), the versions in which a struct can exist, and the order of structs:
+each struct comes after the structs that it uses.
 """
 
 from __future__ import annotations

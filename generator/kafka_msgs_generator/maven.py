@@ -1,6 +1,6 @@
 """Fetches jars through Maven, and detects jars that do not exist.
 
-Owns the project files for Maven and the interpretation of its output. `release` provides the list of jars to fetch.
+Handles the project files for Maven and the interpretation of its output. `release` provides the list of jars to fetch.
 """
 
 from __future__ import annotations

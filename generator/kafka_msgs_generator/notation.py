@@ -1,7 +1,7 @@
 """A reader for the message notation of Kafka's documentation and many KIPs.
 
-Owns only that notation: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, followed by one line
-per name, parents before their children. :func:`read_notation` returns definitions in normal form, the form that
+Defines only that notation: a title such as ``Heartbeat Request (Version: 1) => group_id [topics]``, followed by one
+line per name, parents before their children. :func:`read_notation` returns definitions in normal form, the form that
 :mod:`kafka_msgs_generator.canonical` produces from JSON.
 
 It reads two spellings. The older one writes an array as ``[topics]``. Kafka 4.4 writes ``(topics)``, encloses the

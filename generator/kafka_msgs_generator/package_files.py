@@ -1,6 +1,6 @@
 """The files of a generated package: a module for each message, the lazy package itself, and its index.
 
-Owns file names and contents, as text in memory; `kafka_msgs_generator.output` writes them to disk.
+Defines file names and contents, as text in memory; `kafka_msgs_generator.output` writes them to disk.
 """
 
 from __future__ import annotations

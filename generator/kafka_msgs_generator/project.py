@@ -1,6 +1,6 @@
 """The output of ``generate``: this project's generated code, from ``message_defs`` and the codec's table of ops.
 
-Owns the mapping of definition directories to packages. All other code is shared with user definitions.
+Defines the mapping of definition directories to packages. All other code is shared with user definitions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The sources of definitions: the jars of a Kafka release, one jar, a directory, or a source checkout.
 
-Owns the table of origins (the parts of Kafka that definitions belong to, and the artifacts that have contained them)
+Defines the table of origins (the parts of Kafka that definitions belong to, and the artifacts that have contained them)
 and the search for definition files in each kind of source. It reads and hashes texts; ``importer`` processes them.
 """
 

@@ -1,7 +1,8 @@
 """One object of a definition, with values read as the kind that each key requires.
 
-Owns the coercions that Kafka's definitions rely on (a number instead of text, "true" for true, a single item for a list
-of one, null for an absent key) and the wording of locations in errors. `kafka_msgs_generator.spec` defines the keys.
+Implements the coercions that Kafka's definitions rely on (a number instead of text, "true" for true, a single item for
+a list of one, null for an absent key) and the wording of locations in errors. `kafka_msgs_generator.spec` defines the
+keys.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The first stage: a definition as its author wrote it, each value read as its key requires.
 
-Owns the keys of the format and the checks that need only one object (V1-V16, V67, V68, K1, H1, X1).
+Defines the keys of the format and the checks that need only one object (V1-V16, V67, V68, K1, H1, X1).
 `kafka_msgs_generator.checks` checks relations between fields, and `kafka_msgs_generator.lower` resolves names.
 """
 

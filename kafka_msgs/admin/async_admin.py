@@ -10,6 +10,7 @@ from kafka_msgs.admin import cluster as _cluster
 from kafka_msgs.admin import configs as _configs
 from kafka_msgs.admin import group_offsets as _group_offsets
 from kafka_msgs.admin import groups as _groups
+from kafka_msgs.admin import hanging_transactions as _hanging_transactions
 from kafka_msgs.admin import log_dirs as _log_dirs
 from kafka_msgs.admin import offset_resets as _offset_resets
 from kafka_msgs.admin import partitions as _partitions
@@ -636,6 +637,30 @@ class AsyncAdmin(AsyncFacade):
     ) -> Results[str, ProducerIdAndEpoch]:
         """Increase the producer epochs of transactions: running producers fail, and open transactions are aborted."""
         return await self._run(_transactions.fence_producers(self.client.core, transactional_ids, timeout=timeout))
+
+    async def find_hanging_transactions(
+        self,
+        partitions: Collection[TopicPartition] | None = None,
+        *,
+        last_write_before_ms: int,
+        broker_id: int | None = None,
+        timeout: float | None = None,
+    ) -> Results[TopicPartition, tuple[ProducerState, ...]]:
+        """Return the producers whose transaction in a partition is open, but unknown to its coordinator (KIP-664).
+
+        ``partitions`` None means all, with ``broker_id`` all that have a replica there. Transactions whose producer has
+        written after ``last_write_before_ms`` (ms since 1970) are not hanging: their coordinator may learn of them yet.
+        Raises the error of a coordinator that does not list its transactions.
+        """
+        return await self._run(
+            _hanging_transactions.find_hanging_transactions(
+                self.client.core,
+                partitions,
+                last_write_before_ms=last_write_before_ms,
+                broker_id=broker_id,
+                timeout=timeout,
+            )
+        )
 
     # Security
 

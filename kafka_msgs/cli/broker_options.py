@@ -89,12 +89,12 @@ def broker_options(*, required: bool = True) -> Callable[[F], F]:
             timeout: float | None,
             **options: Any,
         ) -> Any:
-            found = _combined(
+            options_of_cluster = _combined(
                 bootstrap_server, command_config, properties, profile, timeout, has_files=bool(options.get("log_dirs"))
             )
-            if required and found.bootstrap_server is None:
+            if required and options_of_cluster.bootstrap_server is None:
                 raise click.UsageError("Missing option '-b' / '--bootstrap-server', and no profile has one")
-            return command(*args, cluster=found, **options)
+            return command(*args, cluster=options_of_cluster, **options)
 
         decorated: Callable[..., Any] = run
         for option in (_timeout, _profile, _properties, _config, _servers):

@@ -52,8 +52,8 @@ class _Commands(FullHelpGroup):
             return None
         module = cmd_name.replace("-", "_")
         package = _LOCATIONS.get(cmd_name, "kafka_msgs.cli.commands")
-        found: click.Command = getattr(import_module(f"{package}.{module}"), f"{module}_command")
-        return found
+        loaded: click.Command = getattr(import_module(f"{package}.{module}"), f"{module}_command")
+        return loaded
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit status"):

@@ -69,18 +69,18 @@ def _path() -> Path:
 def _entry(path: Path, name: str | None) -> dict[str, Any]:
     if name is None and not path.exists():
         return {}
-    found = _read(path)
-    wanted = name or found.get("default")
+    profiles = _read(path)
+    wanted = name or profiles.get("default")
     if wanted is None:
         return {}
-    entry = found.get(wanted)
+    entry = profiles.get(wanted)
     if not isinstance(entry, dict):
-        names = ", ".join(key for key, value in found.items() if isinstance(value, dict)) or "none"
+        names = ", ".join(key for key, value in profiles.items() if isinstance(value, dict)) or "none"
         raise OptionError(source=str(path), option="profile", value=wanted, reason=f"the file has {names}")
     for key, value in entry.items():
         if key not in (*ENVIRONMENT, _PROPERTIES) or isinstance(value, dict) != (key == _PROPERTIES):
-            known = f"expected {', '.join(ENVIRONMENT)}, or the table {_PROPERTIES}"
-            raise OptionError(source=str(path), option=key, value=None, reason=known)
+            reason = f"expected {', '.join(ENVIRONMENT)}, or the table {_PROPERTIES}"
+            raise OptionError(source=str(path), option=key, value=None, reason=reason)
     return {key: value if key == _PROPERTIES else str(value) for key, value in entry.items()}
 
 

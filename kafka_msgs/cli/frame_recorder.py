@@ -86,5 +86,7 @@ class RecordingNetwork(BlockingNetwork):
             for sent in frames.sent:
                 prefix = read_request_prefix(sent)
                 if prefix.api_key == api_key:
-                    answers = (each for each in frames.received if read_correlation_id(each) == prefix.correlation_id)
+                    answers = (
+                        frame for frame in frames.received if read_correlation_id(frame) == prefix.correlation_id
+                    )
                     yield sent, next(answers, None)

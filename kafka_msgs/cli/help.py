@@ -48,6 +48,8 @@ class FullHelpGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names and first sentences of the commands to ``formatter``."""
         for heading, names in (self.sections or {"Commands": self.list_commands(ctx)}).items():
-            found = [(name, self.get_command(ctx, name)) for name in names]
+            commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(heading):
-                formatter.write_dl([(name, each.get_short_help_str(_WHOLE)) for name, each in found if each])
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(_WHOLE)) for name, command in commands if command]
+                )

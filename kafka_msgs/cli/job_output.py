@@ -34,8 +34,8 @@ class Destination(NamedTuple):
 
     def named(self, file: Path, out: str) -> str:
         """Return the final name of a report file, after all files are in ``out``."""
-        place = Path(self.report or self.tables)
-        return str(file) if place.parent.name != _HOME else f"{mask_uri(out)}/{file.name}"
+        directory = Path(self.report or self.tables)
+        return str(file) if directory.parent.name != _HOME else f"{mask_uri(out)}/{file.name}"
 
 
 @contextmanager
@@ -64,10 +64,10 @@ def destination(
 def _has_filesystem(spark: SparkSession, uri: str) -> bool:
     from py4j.protocol import Py4JJavaError
 
-    known: Any = spark
-    hadoop = known._jvm.org.apache.hadoop.fs.FileSystem
+    session: Any = spark
+    hadoop = session._jvm.org.apache.hadoop.fs.FileSystem
     try:
-        hadoop.getFileSystemClass(uri.partition(":")[0], known._jsparkSession.sessionState().newHadoopConf())
+        hadoop.getFileSystemClass(uri.partition(":")[0], session._jsparkSession.sessionState().newHadoopConf())
     except Py4JJavaError:
         return False
     return True

@@ -33,21 +33,21 @@ def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) 
         raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
     ends = end_offsets_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
     with _progress_over(requested) as progress:
-        found = read_groups(requested, ends, progress=progress)
-    if not any(map(is_share, found.groups)):
-        return found
+        groups = read_groups(requested, ends, progress=progress)
+    if not any(map(is_share, groups.groups)):
+        return groups
     shared = _of_topic(partitions, SHARE_STATE_TOPIC)
     with _progress_over(shared) as progress:
         states = read_share_states(shared, progress=progress)
-    return add_share_offsets(found, states, topic_names(partitions), ends)
+    return add_share_offsets(groups, states, topic_names(partitions), ends)
 
 
 def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:
-    return [each for each in partitions if each.topic == topic]
+    return [partition for partition in partitions if partition.topic == topic]
 
 
 def _progress_over(partitions: Iterable[Partition]) -> AbstractContextManager[Progress]:
-    return progress_over([segment.path for each in partitions for segment in each.segments])
+    return progress_over([segment.path for partition in partitions for segment in partition.segments])
 
 
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
@@ -55,29 +55,29 @@ def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
     return {str(topic_id): name for topic_id, name in topic_names(partitions_in(log_dirs)).items()}
 
 
-def select_groups(found: GroupsRead, requested: Sequence[str]) -> list[GroupWithOffsets]:
+def select_groups(groups_in_files: GroupsRead, requested: Sequence[str]) -> list[GroupWithOffsets]:
     """Return the named groups, or all groups without names; raises ``click.ClickException`` for an unknown name."""
-    known = {each.description.group_id for each in found.groups}
+    names = {group.description.group_id for group in groups_in_files.groups}
     for name in requested:
-        if name not in known:
+        if name not in names:
             raise click.ClickException(f"there is no group {name!r}")
-    return [each for each in found.groups if not requested or each.description.group_id in requested]
+    return [group for group in groups_in_files.groups if not requested or group.description.group_id in requested]
 
 
 def report_groups(
-    found: GroupsRead, groups: Sequence[GroupWithOffsets], log_dirs: Sequence[Path], directory: Path | None
+    groups_in_files: GroupsRead, groups: Sequence[GroupWithOffsets], log_dirs: Sequence[Path], directory: Path | None
 ) -> None:
     """Write the report on the selected groups to a directory, if it is set; raises ``OSError``."""
     if directory is not None:
         from kafka_msgs.offline.reports import groups_report
 
-        save_report(groups_report(found, groups, partitions_in(log_dirs)), directory, log_dirs)
+        save_report(groups_report(groups_in_files, groups, partitions_in(log_dirs)), directory, log_dirs)
 
 
 def report_problems(problems: Sequence[ReadProblem]) -> None:
     """Print read problems on standard error, and exit with status 1 if there were any."""
     for problem in problems:
-        place = "" if problem.offset is None else f" at offset {problem.offset}"
-        echo(f"{problem.topic}-{problem.partition}{place}: {problem.reason}", err=True)
+        location = "" if problem.offset is None else f" at offset {problem.offset}"
+        echo(f"{problem.topic}-{problem.partition}{location}: {problem.reason}", err=True)
     if problems:
         click.get_current_context().exit(1)

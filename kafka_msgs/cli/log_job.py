@@ -106,13 +106,13 @@ class LogJob:
         self._check(NO_OPTIONS)
         inputs = LocalInputs(self.inputs)
         run = self.kind.run(inputs)
-        with progress_over([Path(each.name) for log in run.logs for each in log.segments]) as progress:
+        with progress_over([Path(segment.name) for log in run.logs for segment in log.segments]) as progress:
             found, notes = self._found(run, local_engine(progress), NO_OPTIONS)
         return self._end(run, found, inputs, notes, NO_OPTIONS)
 
     def _run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
         """Run the job in the active Spark session, or in a new one."""
-        conf_of_spark = [setting(each) for each in conf]
+        conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
         self._check_format()
         from kafka_msgs.filesystems.path_resolution import is_remote

@@ -25,7 +25,7 @@ def log_files(paths: Iterable[Path], topic: str | None) -> list[Path]:
 def _in_directory(path: Path, topic: str | None) -> list[Path]:
     partitions = LogDirectory(path).partitions
     own = [] if partitions and topic is not None else _own_files(path)
-    below = [_own_files(each.path) for each in partitions if topic in (None, each.topic)]
+    below = [_own_files(partition.path) for partition in partitions if topic in (None, partition.topic)]
     found = [file for files in (own, *below) for file in files]
     if not found:
         what = "file of a log directory" if topic is None else f"partition of {topic}"
@@ -34,4 +34,4 @@ def _in_directory(path: Path, topic: str | None) -> list[Path]:
 
 
 def _own_files(directory: Path) -> list[Path]:
-    return sorted(each for each in directory.iterdir() if is_log_file(each) and each.is_file())
+    return sorted(path for path in directory.iterdir() if is_log_file(path) and path.is_file())

@@ -56,8 +56,8 @@ def run_records(
 
 def _show(written: Iterable[RecordFile]) -> None:
     shown = table(*_COLUMNS)
-    for (topic, partition), group in groupby(written, key=lambda each: (each.topic, each.partition)):
+    for (topic, partition), group in groupby(written, key=lambda file: (file.topic, file.partition)):
         files = list(group)
-        counts = [sum(getattr(each, name) for each in files) for name in ("records", "damaged", "read", "size")]
+        counts = [sum(getattr(file, name) for file in files) for name in ("records", "damaged", "read", "size")]
         shown.add_row(topic, *(f"{number:,}" for number in (partition, *counts, len(files))))
     console().print(shown)

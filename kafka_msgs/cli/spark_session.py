@@ -194,4 +194,4 @@ class _Tasks(ProgressColumn):
         known = [stage for stage in stages if stage is not None]
         if not known:
             return Text("")
-        return Text(f"{sum(each.numCompletedTasks for each in known)}/{sum(each.numTasks for each in known)} tasks")
+        return Text(f"{sum(stage.numCompletedTasks for stage in known)}/{sum(stage.numTasks for stage in known)} tasks")

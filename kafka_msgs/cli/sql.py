@@ -41,7 +41,7 @@ class SqlQuery:
     def __init__(self, query: str) -> None:
         self._query = query
         self._nodes = list(_nodes(_parsed(query)))
-        self.paths = [_path_of(each) for each in self._nodes if _is_log(each)]
+        self.paths = [_path_of(node) for node in self._nodes if _is_log(node)]
         """The paths in the query, in its order."""
 
     def files(self, path: str) -> list[Path]:
@@ -69,13 +69,13 @@ class SqlQuery:
 
         words = {text.lower() for node in self._nodes for text in _texts(node)}
         named = [name for name in columns_of_logs() if name.lower() in words]
-        every = words & _EVERY or self._whole_rows() or any(each.get("column_name_alias") for each in self._nodes)
+        every = words & _EVERY or self._whole_rows() or any(node.get("column_name_alias") for node in self._nodes)
         return ["*", *named] if every else named
 
     def _whole_rows(self) -> set[str]:
         """Return the names that refer to entire rows: ``SELECT l FROM log('DIR') l``."""
-        return {str(each["alias"] or _FUNCTION).lower() for each in self._nodes if _is_log(each)} & {
-            str(each["column_names"][-1]).lower() for each in self._nodes if each.get("type") == "COLUMN_REF"
+        return {str(node["alias"] or _FUNCTION).lower() for node in self._nodes if _is_log(node)} & {
+            str(node["column_names"][-1]).lower() for node in self._nodes if node.get("type") == "COLUMN_REF"
         }
 
 
@@ -106,17 +106,17 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield all objects in DuckDB's parse tree."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            yield each
-            waiting += reversed(each.values())
-        elif isinstance(each, list):
-            waiting += reversed(each)
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting += reversed(part.values())
+        elif isinstance(part, list):
+            waiting += reversed(part)
 
 
 def _texts(node: Mapping[str, Any]) -> Iterator[str]:
     for value in node.values():
-        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+        yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str))
 
 
 def _is_log(node: Mapping[str, Any]) -> bool:
@@ -139,10 +139,10 @@ def _answered(query: str, tables: Mapping[str, LogTable]) -> Iterator[Any]:
             connection.register(_view_of(path), table)
         connection.execute(f"CREATE MACRO {_FUNCTION}(path) AS TABLE FROM query_table(hex(path))")
         try:
-            found = connection.execute(query)
-            names = _distinct([each[0] for each in found.description])
+            result = connection.execute(query)
+            names = _distinct([column[0] for column in result.description])
             yield names
-            while rows := found.fetchmany(_ROWS):
+            while rows := result.fetchmany(_ROWS):
                 yield from (dict(zip(names, map(_value, row), strict=True)) for row in rows)
         except duckdb.Error as error:
             raise click.ClickException(str(error).partition("\n")[0]) from None
@@ -155,18 +155,18 @@ def _view_of(path: str) -> str:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return column names; a duplicate gets its number as a suffix."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for number, name in enumerate(names, 1):
-        found[name if name not in found else f"{name}:{number}"] = None
-    return list(found)
+        distinct[name if name not in distinct else f"{name}:{number}"] = None
+    return list(distinct)
 
 
 def _value(value: Any) -> Any:
     """Return a DuckDB value as JSON."""
     if isinstance(value, dict):
-        return {str(name): _value(each) for name, each in value.items()}
+        return {str(name): _value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_value(each) for each in value]
+        return [_value(item) for item in value]
     return next((shown(value) for kind, shown in _SHOWN.items() if isinstance(value, kind)), value)
 
 

@@ -1,6 +1,6 @@
 """Conversion of Hadoop's filesystem settings to arguments of Arrow's filesystems.
 
-Owns the table of setting names, arguments and value conversions.
+Defines the table of setting names, arguments and value conversions.
 """
 
 from __future__ import annotations

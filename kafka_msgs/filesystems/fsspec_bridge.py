@@ -1,6 +1,6 @@
 """Filesystems that Arrow does not support: ``fsspec`` filesystems, and HDFS without Java.
 
-Owns the adapters for Arrow. Each request fetches only the requested bytes, and listings are not cached.
+Implements the adapters for Arrow. Each request fetches only the requested bytes, and listings are not cached.
 
 Also owns the clients per process. The threads and connections of a client belong to the process that created it, and a
 forked process would wait for them forever. So each process creates its own client. This does not help with

@@ -1,6 +1,6 @@
 """Objects below a path, and the sizes of objects with known names, on any filesystem.
 
-Owns listings of names other than broker files, which ``path_resolution`` lists.
+Defines listings of names other than broker files, which ``path_resolution`` lists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filesystem options under Hadoop's names, and the masking of secrets in them.
 
-Owns the names and their precedence. ``arrow_arguments`` and ``fsspec_bridge`` apply the options to filesystems.
+Defines the names and their precedence. ``arrow_arguments`` and ``fsspec_bridge`` apply the options to filesystems.
 """
 
 from __future__ import annotations

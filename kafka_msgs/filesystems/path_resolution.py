@@ -1,7 +1,8 @@
 """Resolution of paths to files on any filesystem, and local copies of their bytes.
 
-Owns the syntax of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the Spark driver
-and executors use the same code. ``resolver`` opens filesystems. Other modules interpret the content of the files.
+Defines the syntax of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the Spark
+driver and executors use the same code. ``resolver`` opens filesystems. Other modules interpret the content of the
+files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Resolution of URIs to filesystems with their options.
 
-Owns the mapping of schemes to libraries, and the parsing of URIs: bucket, account and parameters. URI parameters take
-precedence over options, and options over environment variables.
+Defines the mapping of schemes to libraries, and the parsing of URIs: bucket, account and parameters. URI parameters
+take precedence over options, and options over environment variables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records of log directories as one Arrow table, streamed in one process without Spark.
 
-Owns the column names, which the Spark source ``kafka-log`` shares, and the conversion of files to row batches.
+Defines the column names, which the Spark source ``kafka-log`` shares, and the conversion of files to row batches.
 ``kafka_msgs.columns`` converts records to columns. Needs the extra ``arrow``.
 """
 

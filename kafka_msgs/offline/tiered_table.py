@@ -1,7 +1,7 @@
 """The records of tiered partitions as one Arrow table, streamed without Spark.
 
-Owns the conversion of ``tiered_partitions`` segments to row batches, with the same columns and rows as ``log_table``.
-Needs the extra ``arrow``.
+Converts ``tiered_partitions`` segments to row batches, with the same columns and rows as ``log_table``. Needs the extra
+``arrow``.
 """
 
 from __future__ import annotations

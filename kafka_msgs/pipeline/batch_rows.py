@@ -1,7 +1,7 @@
 """Batch rows, aggregated from records: one row per batch, with its position, times and sizes.
 
-Owns the columns and their computation from record columns. All records of a batch share its header: one producer, one
-codec, and at most one transaction.
+Defines the columns and their computation from record columns. All records of a batch share its header: one producer,
+one codec, and at most one transaction.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The table of batches, written during the read of a partition: each batch with the outcome of its transaction.
 
-Owns the distinction between final and pending rows, and the file layout. Final rows are in immutable files per segment,
-so that they are deleted with the segment. Pending rows are in the file ``open``, which each run rewrites. These are the
-batches of open transactions, and the first client batch of each segment, because the segment before it may be deleted,
-and with it the timestamp that makes this batch late.
+Defines the distinction between final and pending rows, and the file layout. Final rows are in immutable files per
+segment, so that they are deleted with the segment. Pending rows are in the file ``open``, which each run rewrites.
+These are the batches of open transactions, and the first client batch of each segment, because the segment before it
+may be deleted, and with it the timestamp that makes this batch late.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checkpoints: the saved state of a partition, so that the next run reads only new records.
 
-Owns the files of ``_state`` and the check that a checkpoint still matches the log. The tables belong to the job; the
+Handles the files of ``_state`` and the check that a checkpoint still matches the log. The tables belong to the job; the
 facts stored next to them identify the log. If a checkpoint does not match, the partition is read from its first record.
 """
 

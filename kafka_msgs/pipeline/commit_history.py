@@ -1,6 +1,6 @@
 """The complete commit history, written during the read of a partition: each commit with its transaction's outcome.
 
-Owns the distinction between final and pending rows, and the file layout. Each run writes final rows to one immutable
+Defines the distinction between final and pending rows, and the file layout. Each run writes final rows to one immutable
 file. Rows of open transactions are in the file ``open``, which the next run takes over.
 """
 

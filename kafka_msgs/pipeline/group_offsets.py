@@ -1,6 +1,6 @@
 """The job ``group-offsets``, independent of the engine: all committed offsets and the lag of all groups, in Parquet.
 
-Owns the inputs and the result of the job, and combines the groups of all partitions.
+Handles the inputs and the result of the job, and combines the groups of all partitions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The report of the job ``group-offsets``: largest lags, pending offsets and record counts, from small tables.
 
-Owns the content of the report. ``kafka_msgs.report`` renders it.
+Defines the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The processing of one ``__consumer_offsets`` partition in the job ``group-offsets``.
 
-Owns the rows retained from an earlier run and from new records, and the statistics for the report.
+Computes the rows retained from an earlier run and from new records, and the statistics for the report.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Groups as rows: a full description per group, and the rows of groups, members, assignments and topologies.
 
-Owns the columns, and the conversion of a group's few latest records to its description.
+Defines the columns, and the conversion of a group's few latest records to its description.
 ``kafka_msgs.internal_topics`` computes the state of the group.
 """
 

@@ -1,6 +1,6 @@
 """The job ``group-state``, independent of the engine: members, assignments, epochs and topologies, as Parquet tables.
 
-Owns the checkpoint data of the job, which is the latest record of each key, and the report data. ``group_rows`` owns
+Handles the checkpoint data of the job, which is the latest record of each key, and the report data. ``group_rows`` owns
 the rows. ``group_offsets`` handles offsets.
 """
 

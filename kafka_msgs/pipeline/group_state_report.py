@@ -1,6 +1,6 @@
 """The report of the job ``group-state``: groups, members, their assignments and skew, from small tables.
 
-Owns the content of the report. ``kafka_msgs.report`` renders it.
+Defines the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hourly statistics of a partition, aggregated from batches and kept per segment, so that deleted segments drop out.
 
-Owns the list of statistics, their aggregation, and the resulting rows of ``profile`` and of the report.
+Defines the list of statistics, their aggregation, and the resulting rows of ``profile`` and of the report.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The live records of a ``__consumer_offsets`` partition, which determine its final state, as a table that stays small.
 
-Owns the rules for dropping rows during a read from the first record on: records replaced by a later one with the same
-key, deletions with no earlier pending record, and records of aborted transactions. Keys are compared as bytes, without
-decoding. ``record_classification`` assigns the roles.
+Defines the rules for dropping rows during a read from the first record on: records replaced by a later one with the
+same key, deletions with no earlier pending record, and records of aborted transactions. Keys are compared as bytes,
+without decoding. ``record_classification`` assigns the roles.
 """
 
 from __future__ import annotations

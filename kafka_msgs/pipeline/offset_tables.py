@@ -1,7 +1,7 @@
 """The tables of the job ``group-offsets``, decoded from the live records of a partition.
 
-Owns their columns. Decoding is bounded: offsets are decoded in slices, and there are only as many group records as in a
-coordinator's state.
+Defines their columns. Decoding is bounded: offsets are decoded in slices, and there are only as many group records as
+in a coordinator's state.
 """
 
 from __future__ import annotations

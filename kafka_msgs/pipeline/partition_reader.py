@@ -1,7 +1,7 @@
 """The records of a partition as columns, from its first segment or from the end of an earlier run.
 
-Owns the check that a log continues an earlier read: the last record read still exists, and no record is missing after
-it. Engines provide the files as ``PartitionInput`` and ``SegmentInput``.
+Checks that a log continues an earlier read: the last record read still exists, and no record is missing after it.
+Engines provide the files as ``PartitionInput`` and ``SegmentInput``.
 """
 
 from __future__ import annotations

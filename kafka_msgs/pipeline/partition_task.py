@@ -1,7 +1,7 @@
 """The task of processing one partition, from its files to its part of every table, for all jobs.
 
-Owns the sequence of steps: load the checkpoint, read new records, write problems, and save the next checkpoint. The job
-processes the records with a ``PartitionProcessor``. The engine decides where tasks run.
+Defines the sequence of steps: load the checkpoint, read new records, write problems, and save the next checkpoint. The
+job processes the records with a ``PartitionProcessor``. The engine decides where tasks run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The classification of ``__consumer_offsets`` records: commits, group records, markers, and unreadable records.
 
-Owns the conversion of record columns to rows of ``live_records``. Commits are validated by decoding as little as
-possible. An unreadable commit is a problem and does not replace earlier records.
+Converts record columns to rows of ``live_records``. Commits are validated by decoding as little as possible. An
+unreadable commit is a problem and does not replace earlier records.
 """
 
 from __future__ import annotations

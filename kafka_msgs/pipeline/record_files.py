@@ -1,7 +1,7 @@
 """The records of log directories as Parquet files, each written with the memory of a few row batches.
 
-Owns the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. A file
-is complete once it has its final name; until then it has another suffix.
+Defines the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. A
+file is complete once it has its final name; until then it has another suffix.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The output tables of a run: staged next to the tables of the earlier run, and published when all are complete.
 
-Owns the staging directory ``_new`` and the replacement of tables. On a local filesystem it renames directories. Object
-stores have no directories: there it moves new files in and then deletes the old ones.
+Handles the staging directory ``_new`` and the replacement of tables. On a local filesystem it renames directories.
+Object stores have no directories: there it moves new files in and then deletes the old ones.
 
 When all tables are complete, the run writes a publish plan, including the files to delete, to ``_new``. If a run is
 killed before that, the earlier tables remain. If it is killed while it executes the plan, the tables may come from two

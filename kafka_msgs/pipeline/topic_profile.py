@@ -1,6 +1,6 @@
 """The job ``topic-profile``, independent of the engine: topic statistics per partition and hour, as Parquet tables.
 
-Owns the inputs of the job, and the choice of batch files that a run replaces. ``topic_profile_task`` processes the
+Handles the inputs of the job, and the choice of batch files that a run replaces. ``topic_profile_task`` processes the
 records.
 """
 

@@ -1,6 +1,6 @@
 """The report of the job ``topic-profile``: sizes, hours, retention and skew of topics, from small tables.
 
-Owns the content of the report. ``kafka_msgs.report`` renders it.
+Defines the content of the report. ``kafka_msgs.report`` renders it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The processing of one partition in the job ``topic-profile``: its batches and its hourly statistics.
 
-Owns the relations between batches: merging the parts of a batch, and detecting records older than the previous batch.
-The checkpoint data is kept per segment, so that it is dropped with the segment.
+Relates batches to each other: merges the parts of a batch, and detects records older than the previous batch. The
+checkpoint data is kept per segment, so that it is dropped with the segment.
 """
 
 from __future__ import annotations

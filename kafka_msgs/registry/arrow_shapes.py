@@ -1,6 +1,6 @@
 """Shared code of the formats: the conversion of schema parts to columns, and the limits on schemas.
 
-Owns the conversion of Python values to values that Arrow accepts.
+Converts Python values to values that Arrow accepts.
 """
 
 from __future__ import annotations

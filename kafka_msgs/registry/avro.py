@@ -1,6 +1,6 @@
 """Avro: decodes values from a writer's schema to a reader's schema, as Arrow arrays.
 
-Owns the Arrow type of an Avro schema. ``fastavro`` reads the bytes and resolves the schemas by Avro's rules.
+Defines the Arrow type of an Avro schema. ``fastavro`` reads the bytes and resolves the schemas by Avro's rules.
 
 ===================================  ==============================================================================
 Avro                                 Arrow

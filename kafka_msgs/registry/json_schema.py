@@ -1,7 +1,7 @@
 """JSON Schema: JSON values as Arrow arrays.
 
-Owns the Arrow type of a JSON Schema. Values keep only the content that their type has fields for. Other constraints of
-a schema, such as patterns and ranges, are not checked. This is also the default of Confluent's deserializer.
+Defines the Arrow type of a JSON Schema. Values keep only the content that their type has fields for. Other constraints
+of a schema, such as patterns and ranges, are not checked. This is also the default of Confluent's deserializer.
 
 ====================================  =============================================================
 JSON Schema                           Arrow

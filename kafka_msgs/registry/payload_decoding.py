@@ -1,6 +1,6 @@
 """``decode_payloads``: decodes schema registry payloads to an Arrow array, with an error for each bad row.
 
-Owns the header: a zero byte, and the schema id in four big-endian bytes, as Confluent's serializers write it. The
+Defines the header: a zero byte, and the schema id in four big-endian bytes, as Confluent's serializers write it. The
 formats read the remaining bytes.
 """
 

@@ -1,7 +1,7 @@
 """Protobuf: messages as Arrow arrays.
 
-Owns the Arrow type of a message, the compilation of schema texts to types, and the indexes of messages in their file.
-``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
+Defines the Arrow type of a message, the compilation of schema texts to types, and the indexes of messages in their
+file. ``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
 
 ===================================  ==============================================================================
 Protobuf                             Arrow

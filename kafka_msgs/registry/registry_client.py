@@ -1,6 +1,6 @@
 """The REST API of a schema registry, as a source of schemas.
 
-Owns the requests and their errors. A schema with an id never changes, so it is requested only once.
+Handles the requests and their errors. A schema with an id never changes, so it is requested only once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Registered schemas and their sources: a registry's REST API, a list in a file, or the registry's topic.
 
-Owns the representation of a registered schema. A registry's REST API, its list of all schemas (``GET /schemas``) and
+Defines the representation of a registered schema. A registry's REST API, its list of all schemas (``GET /schemas``) and
 the values of its topic ``_schemas`` describe a schema with the same JSON object, so one function reads all three.
 """
 

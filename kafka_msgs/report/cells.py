@@ -1,6 +1,6 @@
 """Table values as text, formatted by the kind of their column.
 
-Owns the format of numbers, times and sizes. The page and the terminal show the same text.
+Defines the format of numbers, times and sizes. The page and the terminal show the same text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A report as a single self-contained HTML page.
 
-Owns the input of the template. The template, its style and its script are in ``templates``. Jinja2 escapes all text,
-and the content security policy of the page blocks other scripts and all requests.
+Prepares the input of the template. The template, its style and its script are in ``templates``. Jinja2 escapes all
+text, and the content security policy of the page blocks other scripts and all requests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A report as JSON: the full content of the page, as values.
 
-Owns the schema of the file. Its version changes if readers of the old version would misread the new one.
+Defines the schema of the file. Its version changes if readers of the old version would misread the new one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The plots of a report as SVG, in the page and as separate files.
 
-Owns the layout. The markup is in the template ``plot.svg.j2``. Bars have their values next to them, and bars and dots
-have tooltips.
+Defines the layout. The markup is in the template ``plot.svg.j2``. Bars have their values next to them, and bars and
+dots have tooltips.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Metrics in the Prometheus text format, for scrapers and the node exporter's textfile collector.
 
-Owns the format, version 0.0.4, and the metrics that every report has about itself.
+Defines the format, version 0.0.4, and the metrics that every report has about itself.
 """
 
 from __future__ import annotations

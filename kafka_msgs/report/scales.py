@@ -1,6 +1,6 @@
 """The scales of plots, which map values to positions, with the marks on their axes and the labels of the marks.
 
-Owns the choice of round marks. ``plots`` positions the axes.
+Chooses round marks. ``plots`` positions the axes.
 """
 
 from __future__ import annotations

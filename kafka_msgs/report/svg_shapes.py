@@ -1,6 +1,6 @@
 """The shapes of a plot, in pixels, as input for the template ``plot.svg.j2``.
 
-Owns the preparation of texts in plots: removal of characters that XML does not allow, and approximate text widths.
+Prepares texts for plots: removal of characters that XML does not allow, and approximate text widths.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``from_confluent``: decodes schema registry payloads in a binary column to typed columns.
 
-Owns the representation of payloads in Spark. ``kafka_msgs.registry`` reads the payloads.
+Defines the representation of payloads in Spark. ``kafka_msgs.registry`` reads the payloads.
 """
 
 from __future__ import annotations

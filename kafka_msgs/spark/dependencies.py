@@ -1,8 +1,8 @@
 """Shipping of this package and its dependencies to the executors of a session.
 
-Owns the list of shipped packages and their form. Every package is an archive that Spark unpacks in a separate directory
-below the root of the session's files. That root is on the path of Python workers, so the directory *is* the package.
-This also works for C extensions, which Python cannot load from a zip file.
+Defines the list of shipped packages and their form. Every package is an archive that Spark unpacks in a separate
+directory below the root of the session's files. That root is on the path of Python workers, so the directory *is* the
+package. This also works for C extensions, which Python cannot load from a zip file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Column functions that decode messages from binary columns and encode them again.
 
-Owns the functions that Spark calls per batch of rows, and the handling of invalid bytes. ``kafka_msgs.columns`` decodes
-and encodes the columns. ``sql`` registers the SQL functions.
+Implements the functions that Spark calls per batch of rows, and the handling of invalid bytes. ``kafka_msgs.columns``
+decodes and encodes the columns. ``sql`` registers the SQL functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Logs on filesystems that only Spark's JVM can read, fetched as complete files by the source ``binaryFile``.
 
-Owns the alternative to ``kafka-log``, whose driver and executors read files in Python. Here every file is one task and
-is held in memory, so each core needs memory of about the size of a segment.
+An alternative to ``kafka-log``, whose driver and executors read files in Python. Here every file is one task and is
+held in memory, so each core needs memory of about the size of a segment.
 """
 
 from __future__ import annotations

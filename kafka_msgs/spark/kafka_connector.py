@@ -1,8 +1,8 @@
 """Topics of a running broker, through Spark's own Kafka connector.
 
-Owns the coordinates of the connector, and the columns of live rows. These are the ``kafka-log`` columns that a broker
-provides, so that code for files also works on live topics. Use ``from_kafka`` and ``to_kafka`` for the bytes in them.
-The connector manages offsets, checkpoints and the connection.
+Defines the coordinates of the connector, and the columns of live rows. These are the ``kafka-log`` columns that a
+broker provides, so that code for files also works on live topics. Use ``from_kafka`` and ``to_kafka`` for the bytes in
+them. The connector manages offsets, checkpoints and the connection.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The latest record of each key, as a compacted topic would keep it.
 
-Owns the correct order of operations. Only offsets within a partition determine the later record. A record without a
+Defines the correct order of operations. Only offsets within a partition determine the later record. A record without a
 value deletes its key, so tombstones are dropped only after the selection.
 """
 

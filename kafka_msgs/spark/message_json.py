@@ -1,7 +1,7 @@
 """Messages as JSON texts, one row at a time, for message types that are unknown until the query runs.
 
-Owns the texts. They have the format of Kafka's own tools, like ``Message.to_json``. Unreadable bytes become an object
-with only ``_error``. Other modules build typed columns, which do not need an object per row.
+Defines the texts. They have the format of Kafka's own tools, like ``Message.to_json``. Unreadable bytes become an
+object with only ``_error``. Other modules build typed columns, which do not need an object per row.
 """
 
 from __future__ import annotations

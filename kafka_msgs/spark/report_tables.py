@@ -1,6 +1,6 @@
 """Conversion of DataFrames to report tables, and to the rows that report parts are built from.
 
-Owns the limit on the rows fetched from Spark for a table. ``kafka_msgs.report`` defines the content of reports.
+Defines the limit on the rows fetched from Spark for a table. ``kafka_msgs.report`` defines the content of reports.
 """
 
 from __future__ import annotations

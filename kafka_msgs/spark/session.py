@@ -1,6 +1,6 @@
 """Registration of data sources and functions with a Spark session.
 
-Owns the list of data sources, and the filesystem options of a session. ``sql`` registers the functions, and
+Defines the list of data sources, and the filesystem options of a session. ``sql`` registers the functions, and
 ``dependencies`` ships the code.
 """
 

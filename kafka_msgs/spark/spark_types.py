@@ -1,7 +1,7 @@
 """The Spark types of messages and sources, derived from the Arrow types of ``kafka_msgs.columns``.
 
-Owns the conversion between Arrow and Spark types, and the error column. The Arrow type returned to Spark is always
-derived from the declared Spark type: Spark silently reads a struct with different field names as a struct of nulls.
+Converts between Arrow and Spark types, and defines the error column. The Arrow type returned to Spark is always derived
+from the declared Spark type: Spark silently reads a struct with different field names as a struct of nulls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SQL functions that decode messages from binary columns, with one function per message or a message name argument.
 
-Owns the names of the registered functions. The return type of a scalar function cannot depend on its arguments, so
+Defines the names of the registered functions. The return type of a scalar function cannot depend on its arguments, so
 there are several kinds: a typed function per message; the table function ``from_kafka``, which takes any message name;
 and functions that return variants, for types that are unknown until the query runs.
 """

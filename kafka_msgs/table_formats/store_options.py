@@ -1,6 +1,6 @@
 """Conversion of filesystem options for delta-rs and pyiceberg, which open object stores themselves.
 
-Owns the option names of these libraries. ``filesystems`` interprets Hadoop's settings and selects them by location.
+Defines the option names of these libraries. ``filesystems`` interprets Hadoop's settings and selects them by location.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The interface of table formats, ``TableFormat``.
 
-Owns the code that all formats share: publishing of complete tables, deleted keys, and day columns. The module of a
-format implements its storage.
+Implements the code that all formats share: publishing of complete tables, deleted keys, and day columns. The module of
+a format implements its storage.
 """
 
 from __future__ import annotations

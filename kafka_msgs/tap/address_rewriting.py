@@ -51,7 +51,7 @@ def rewrite_addresses(response: Response, names: tuple[str, ...], translate: Tra
         if name == "host":
             changes |= _translated(response, translate)
         elif value:
-            changes[name] = tuple(evolve(each, **_translated(each, translate)) for each in value)
+            changes[name] = tuple(evolve(entry, **_translated(entry, translate)) for entry in value)
     return evolve(response, **changes) if changes else response
 
 

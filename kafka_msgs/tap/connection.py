@@ -78,7 +78,7 @@ class TapConnection:
         self._exchanges = ExchangeBuilder(connection, _WAITING, rules.catalog, frames=_WAITING_FRAMES)
         self._changing: tuple[int, int] | None = None
         self._at = 0
-        self._found: list[Item] = []
+        self._observed: list[Item] = []
 
     @property
     def full(self) -> bool:
@@ -101,11 +101,11 @@ class TapConnection:
 
     def close(self, at: int) -> list[Item]:
         """Return faults for incomplete frames and unanswered requests at the end of the connection."""
-        self._found += self._exchanges.close()
+        self._observed += self._exchanges.close()
         for inflow, direction in ((self.requests, REQUEST), (self.responses, RESPONSE)):
             if inflow.incomplete:
                 reason = f"the connection ended after {inflow.incomplete} bytes of a frame"
-                self._found.append(self._fault(FaultKind.GAP, reason, inflow.incomplete, direction, at))
+                self._observed.append(self._fault(FaultKind.GAP, reason, inflow.incomplete, direction, at))
         return self._known()
 
     def _received(self, inflow: FrameForwarder, direction: Direction, count: int, at: int) -> ForwardResult:
@@ -114,15 +114,15 @@ class TapConnection:
         pieces = inflow.buffer_updated(count)
         if readable and inflow.error is not None:
             reason = f"{inflow.error}; from here on, the bytes of this direction are passed on unread"
-            self._found.append(self._fault(FaultKind.UNRECOGNISED, reason, 0, direction, at))
+            self._observed.append(self._fault(FaultKind.UNRECOGNISED, reason, 0, direction, at))
         return ForwardResult(pieces, self._known())
 
     def _known(self) -> list[Item]:
-        found, self._found = self._found, []
-        return found if self._rules.exchanges else []
+        observed, self._observed = self._observed, []
+        return observed if self._rules.exchanges else []
 
     def _asked(self, payload: bytes, size: int) -> None:
-        self._found += self._exchanges.add_request(self._frame(payload, size))
+        self._observed += self._exchanges.add_request(self._frame(payload, size))
 
     def _answer_begins(self, head: bytes) -> ForwardMode:
         """Hold a response that may require changes."""
@@ -133,7 +133,7 @@ class TapConnection:
         return ForwardMode.STREAM_AND_COPY if self._rules.exchanges else ForwardMode.STREAM
 
     def _answered(self, payload: bytes, size: int) -> Buffer | None:
-        self._found += self._exchanges.add_response(self._frame(payload, size))
+        self._observed += self._exchanges.add_response(self._frame(payload, size))
         changing, self._changing = self._changing, None
         return None if changing is None else self._changed(*changing, payload)
 

@@ -49,10 +49,10 @@ class RelayConfig:
 class Relay:
     """The two connections. The first broker that accepts a connection is used."""
 
-    def __init__(self, number: int, brokers: tuple[Endpoint, ...], rules: RelayConfig) -> None:
+    def __init__(self, connection_number: int, brokers: tuple[Endpoint, ...], rules: RelayConfig) -> None:
         self.client: RelaySide | None = None
         self.broker: RelaySide | None = None
-        self._number = number
+        self._connection_number = connection_number
         self._brokers = brokers
         self._rules = rules
         self._open: set[RelaySide] = set()
@@ -130,9 +130,9 @@ class Relay:
             except OSError as error:  # This includes TimeoutError.
                 reasons.append(f"{broker}: {_reason(error)}")
                 continue
-            self.joined(side, CapturedConnection(self._number, client, broker))
+            self.joined(side, CapturedConnection(self._connection_number, client, broker))
             return
-        connection = CapturedConnection(self._number, client, self._brokers[0])
+        connection = CapturedConnection(self._connection_number, client, self._brokers[0])
         reason = "cannot connect to a broker: " + "; ".join(reasons)
         fault = CaptureFault(kind=FaultKind.GAP, reason=reason, size=0, at=_now(), connection=connection)
         self._rules.backlog.add([fault])

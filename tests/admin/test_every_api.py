@@ -101,6 +101,7 @@ CALLS: Final[dict[str, tuple[set[str], tuple[Any, ...], dict[str, Any]]]] = {
     "elect_leaders": ({"ElectLeaders"}, ([T0],), {}),
     "expire_delegation_token": ({"ExpireDelegationToken"}, (b"hmac",), {}),
     "fence_producers": ({"InitProducerId"}, (["x"],), {}),
+    "find_hanging_transactions": ({"DescribeProducers"}, ([T0],), {"last_write_before_ms": 0}),
     "find_coordinators": ({"FindCoordinator"}, (["g"],), {}),
     "list_client_metrics_resources": ({"ListConfigResources"}, (), {}),
     "list_config_resources": ({"ListConfigResources"}, (), {}),

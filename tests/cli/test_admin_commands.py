@@ -129,6 +129,36 @@ def test_brokers_and_quorum(ask: Ask, admin: Admin) -> None:
     assert {row["clusterId"] for row in rows} == {admin.describe_cluster().cluster_id}
 
 
+def test_rules_of_the_cluster(ask: Ask, run: Run, broker: EmbeddedBroker) -> None:
+    who = ("--allow-principal", "User:carol", "--allow-host", "10.0.0.2")
+    (added,) = ask("acls", "--add", "--cluster", *who, "--operation", "ClusterAction")
+    expected = {"resourceType": "CLUSTER", "resource": "kafka-cluster", "patternType": "LITERAL", "host": "10.0.0.2"}
+    assert expected.items() <= added.items()
+    (listed,) = ask("acls", "--cluster")
+    assert listed.items() <= added.items()
+    ask("acls", "--add", *who, "--topic", "cluster")
+    assert len(ask("acls", "--remove", "--cluster")) == 1
+    assert ask("acls", "--cluster") == []
+    assert len(ask("acls", "--remove", "--topic", "cluster")) == 1
+    assert run("acls", "--add", "--cluster", "-b", broker.bootstrap_servers).exit_code == 2
+
+
+def test_a_broker_is_unregistered(run: Run) -> None:
+    with EmbeddedBroker(brokers=2) as broker:
+        at = ("-b", broker.bootstrap_servers.split(",")[0])
+        broker.stop_broker(1)
+
+        def registered() -> set[int]:
+            with Admin(at[1]) as admin:
+                return set(admin.describe_cluster(include_fenced_brokers=True).nodes)
+
+        assert registered() == {0, 1}
+        assert run("cluster", "--unregister", "1", *at).exit_code == 0
+        assert registered() == {0}
+        failed = run("cluster", "--unregister", "7", *at)
+        assert (failed.exit_code, "BROKER_ID_NOT_REGISTERED" in failed.stderr) == (1, True)
+
+
 def test_offsets_of_partitions(ask: Ask, broker: EmbeddedBroker, admin: Admin, topic: str) -> None:
     with Producer(broker.bootstrap_servers) as producer:
         for number in range(4):

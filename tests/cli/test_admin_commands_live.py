@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.recorders.broker import BrokerError, run_kafka_class
 from tests.support.command_line import Run
 from tests.support.kafka_cluster import ClusterAddresses
 
@@ -68,3 +69,31 @@ def test_the_quorum_of_real_controllers(run: Run, servers: Servers) -> None:
     found = rows(run, "cluster", "--quorum", *servers)
     assert [row["role"] for row in found].count("leader") == 1
     assert {row["lag"] >= 0 for row in found} == {True}
+
+
+def test_rules_of_the_cluster_as_kafka_acls_prints_them(
+    run: Run, servers: Servers, kafka_cluster: ClusterAddresses, topic: str
+) -> None:
+    tool, who = "org.apache.kafka.tools.AclCommand", f"User:{topic}"
+    rule = ("--cluster", "--allow-principal", who, "--operation", "DescribeConfigs")
+    (added,) = rows(run, "acls", "--add", *rule, *servers)
+    listed = [row for row in rows(run, "acls", "--cluster", *servers) if row["principal"] == who]
+    assert [row.items() <= added.items() for row in listed] == [True]
+    printed = kafka_cluster.run_class(tool, "--list", "--cluster", "--principal", who)
+    assert "resourceType=CLUSTER, name=kafka-cluster, patternType=LITERAL" in printed
+    assert f"(principal={who}, host=*, operation=DESCRIBE_CONFIGS, permissionType=ALLOW)" in printed
+    kafka_cluster.run_class(tool, "--remove", "--force", *rule)
+    assert rows(run, "acls", "--cluster", "--principal", who, *servers) == []
+
+
+def test_brokers_that_are_not_registered_as_kafka_cluster_refuses_them(
+    run: Run, servers: Servers, kafka_cluster: ClusterAddresses
+) -> None:
+    """Both print the same reason, and neither unregisters a broker of the shared cluster."""
+    failed = run("cluster", "--unregister", "4711", *servers)
+    assert failed.exit_code == 1
+    at = ("--bootstrap-server", kafka_cluster.bootstrap_servers)
+    with pytest.raises(BrokerError) as refused:
+        run_kafka_class("org.apache.kafka.tools.ClusterTool", ["unregister", *at, "--id", "4711"])
+    (reason,) = re.findall(r"Broker ID 4711 is not currently registered", failed.stderr)
+    assert reason in str(refused.value)

@@ -7,7 +7,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -49,17 +48,5 @@ def test_a_name_that_the_site_lacks_is_a_warning(
     ]
 
 
-@pytest.mark.parametrize(
-    ("page", "text", "shown"),
-    [
-        ("index.md", "[a](../README.md) [b](tutorial/x.md)", "a [b](tutorial/x.md)"),
-        ("reference/y.md", "[a](../index.md#top) [b](../../CONTRIBUTING.md#c)", "[a](../index.md#top) b"),
-        ("reference/y.md", "[a](#here) [b](https://example.org/)", "[a](#here) [b](https://example.org/)"),
-        ("y.md", "```python file=x.py\nx = 1\n```", "```python\nx = 1\n```"),
-    ],
-)
-def test_links_out_of_the_documentation_and_options_of_blocks_are_dropped(
-    hook: ModuleType, page: str, text: str, shown: str
-) -> None:
-    where: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page))
-    assert hook.on_page_markdown(text, where, None, None) == shown
+def test_options_of_blocks_are_dropped(hook: ModuleType) -> None:
+    assert hook.on_page_markdown("```python file=x.py\nx = 1\n```") == "```python\nx = 1\n```"

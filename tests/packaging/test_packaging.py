@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+import kafka_msgs
 
 ROOT = Path(__file__).parents[2]
 DIRECTORIES = ("kafka_msgs", "generator", "message_defs", "tests")
@@ -178,3 +181,28 @@ def test_without_the_c_files_the_library_is_installed_and_its_tests_pass(tmp_pat
     selection = [project / "tests" / name for name in names]
     done = run_installed(installed, "-m", "pytest", "--rootdir", project, *selection)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("source", [None, "https://github.com/tea/kafka-msgs"])
+def test_links_of_the_readme_are_absolute_if_the_address_of_the_repository_is_known(
+    source: str | None, tmp_path: Path
+) -> None:
+    project = copy_of_the_project(tmp_path / "project")
+    if source is not None:
+        settings = project / "pyproject.toml"
+        text = settings.read_text(encoding="utf-8")
+        settings.write_text(f'{text}\n[project.urls]\nSource = "{source}"\n', encoding="utf-8")
+    code = "from setuptools import build_meta; print(build_meta.prepare_metadata_for_build_wheel('.'))"
+    done = run(sys.executable, "-c", code, cwd=project)
+    (metadata,) = project.glob("*.dist-info/METADATA")
+    headers, _, shown = metadata.read_text(encoding="utf-8").partition("\n\n")
+    assert "Description-Content-Type: text/markdown" in headers, done.stderr
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    if source is None:
+        assert shown.strip() == readme.strip()
+        return
+    release = f"v{kafka_msgs.__version__}"
+    assert f"]({source}/raw/{release}/docs/images/annotated-bytes.svg)" in shown
+    assert f"[LICENSE]({source}/blob/{release}/LICENSE)" in shown
+    assert re.findall(r"\]\((?!https://)[^)]*\)", shown) == []
+    assert len(re.findall(r"\]\(", shown)) == len(re.findall(r"\]\(", readme))

@@ -63,20 +63,22 @@ class Browser:
         os.close(self._read)
         os.close(self._write)
 
-    def open(self, page: Path, *, width: int, dark: bool = False) -> None:
-        """Open a page on a screen of this width, and wait until it is loaded."""
+    def open(self, page: Path | str, *, width: int, dark: bool = False) -> None:
+        """Open a file or an address on a screen of this width, and wait until it is loaded."""
+        address = page.as_uri() if isinstance(page, Path) else page
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
-        self.ask("Page.navigate", url=page.as_uri())
-        ready = f"document.readyState === 'complete' && location.href === {json.dumps(page.as_uri())}"
+        self.ask("Page.navigate", url=address)
+        ready = f"document.readyState === 'complete' && location.href === {json.dumps(address)}"
         deadline = monotonic() + _SECONDS
         while not self.run(ready):
             assert monotonic() < deadline, "the page does not load"
 
-    def run(self, script: str) -> Any:
-        """Return the value of a JavaScript expression in the page."""
-        return self.ask("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
+    def run(self, script: str, *, wait: bool = False) -> Any:
+        """Return the value of a JavaScript expression in the page. With ``wait``, it is a promise to wait for."""
+        result = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=wait)["result"]
+        return result.get("value")
 
     def press(self, key: str, text: str = "") -> None:
         """Press a key on the keyboard."""

@@ -36,10 +36,12 @@ _CLUSTER: Final = "kafka-cluster"
 def _operation(text: str) -> AclOperation:
     """Return an operation by Kafka's name, such as ``Read`` or ``DescribeConfigs``."""
     wanted = text.replace("_", "").replace("-", "").upper()
-    for each in AclOperation:
-        if each.name.replace("_", "") == wanted:
-            return each
-    raise click.BadParameter(f"{text!r} is not one of {', '.join(each.name.lower() for each in AclOperation)}")
+    for operation in AclOperation:
+        if operation.name.replace("_", "") == wanted:
+            return operation
+    raise click.BadParameter(
+        f"{text!r} is not one of {', '.join(operation.name.lower() for operation in AclOperation)}"
+    )
 
 
 def _name_option(flag: str, text: str) -> Callable[[F], F]:
@@ -99,8 +101,8 @@ def acls_command(
     with cluster.admin() as admin:
         if action == "add":
             pattern = PatternType[(resource_pattern_type or "literal").upper()]
-            people = [(each, AclPermissionType.ALLOW) for each in allowed]
-            people += [(each, AclPermissionType.DENY) for each in denied]
+            people = [(principal, AclPermissionType.ALLOW) for principal in allowed]
+            people += [(principal, AclPermissionType.DENY) for principal in denied]
             required(tuple(people), "--allow-principal", "--deny-principal")
             required(tuple(named), "--topic", "--group", "--cluster", "--transactional-id")
             rules = [
@@ -128,7 +130,7 @@ def acls_command(
             )
         ]
         if action == "list":
-            rules = list(dict.fromkeys(rule for each in filters for rule in admin.describe_acls(each)))
+            rules = list(dict.fromkeys(rule for acl_filter in filters for rule in admin.describe_acls(acl_filter)))
             print_listing(output_format, _COLUMNS, map(_row, rules))
             return
         if filters == [AclFilter()]:
@@ -136,7 +138,7 @@ def acls_command(
         from kafka_msgs.admin.results import Results
 
         removed = admin.delete_acls(filters).all()
-        outcomes = {rule: outcome for found in removed.values() for rule, outcome in found.outcomes.items()}
+        outcomes = {rule: outcome for deleted in removed.values() for rule, outcome in deleted.outcomes.items()}
         print_outcomes(output_format, _COLUMNS, Results(outcomes), lambda rule, _: _row(rule))
 
 
@@ -154,4 +156,4 @@ def _row(rule: AclBinding) -> dict[str, Any]:
 
 def _name(words: Any, code: int) -> str:
     """Return Kafka's name of a code, or the code itself if it is of a later release."""
-    return next((str(each.name) for each in words if each == code), str(code))
+    return next((str(word.name) for word in words if word == code), str(code))

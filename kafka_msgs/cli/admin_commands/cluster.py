@@ -46,39 +46,41 @@ def cluster_command(action: str, cluster: ClusterOptions, unregister: int | None
 
 
 def _brokers(admin: Admin) -> list[dict[str, Any]]:
-    found = admin.describe_cluster()
+    description = admin.describe_cluster()
     return [
         {
-            "clusterId": found.cluster_id,
+            "clusterId": description.cluster_id,
             "broker": broker,
-            "host": each.host,
-            "port": each.port,
-            "rack": each.rack,
-            "controller": broker == found.controller_id,
-            "fenced": each.is_fenced,
+            "host": node.host,
+            "port": node.port,
+            "rack": node.rack,
+            "controller": broker == description.controller_id,
+            "fenced": node.is_fenced,
         }
-        for broker, each in sorted(found.nodes.items())
+        for broker, node in sorted(description.nodes.items())
     ]
 
 
 def _quorum(admin: Admin) -> list[dict[str, Any]]:
-    found = admin.describe_quorum()
-    replicas = [("leader" if each.replica_id == found.leader_id else "follower", each) for each in found.voters]
-    replicas += [("observer", each) for each in found.observers]
+    quorum = admin.describe_quorum()
+    replicas = [
+        ("leader" if replica.replica_id == quorum.leader_id else "follower", replica) for replica in quorum.voters
+    ]
+    replicas += [("observer", replica) for replica in quorum.observers]
     return [
         {
-            "leaderId": found.leader_id,
-            "leaderEpoch": found.leader_epoch,
-            "highWatermark": found.high_watermark,
+            "leaderId": quorum.leader_id,
+            "leaderEpoch": quorum.leader_epoch,
+            "highWatermark": quorum.high_watermark,
             "role": role,
-            "replicaId": each.replica_id,
-            "directoryId": id_text(each.replica_directory_id),
-            "logEndOffset": each.log_end_offset,
-            "lag": max(0, found.high_watermark - each.log_end_offset),
-            "lastFetchTimestamp": each.last_fetch_timestamp,
-            "lastFetchTime": iso_of_ms(each.last_fetch_timestamp),
-            "lastCaughtUpTimestamp": each.last_caught_up_timestamp,
-            "lastCaughtUpTime": iso_of_ms(each.last_caught_up_timestamp),
+            "replicaId": replica.replica_id,
+            "directoryId": id_text(replica.replica_directory_id),
+            "logEndOffset": replica.log_end_offset,
+            "lag": max(0, quorum.high_watermark - replica.log_end_offset),
+            "lastFetchTimestamp": replica.last_fetch_timestamp,
+            "lastFetchTime": iso_of_ms(replica.last_fetch_timestamp),
+            "lastCaughtUpTimestamp": replica.last_caught_up_timestamp,
+            "lastCaughtUpTime": iso_of_ms(replica.last_caught_up_timestamp),
         }
-        for role, each in replicas
+        for role, replica in replicas
     ]

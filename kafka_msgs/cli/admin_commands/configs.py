@@ -95,13 +95,13 @@ def _entities(
     """Return the selected entities; without names, all topics, brokers or other entities of the type."""
     from kafka_msgs.admin.configs import ConfigResource
 
-    found = [
+    resources = [
         ConfigResource(_TYPES[f"{option.replace('_', '-')}s" if option != "client_metrics" else "client-metrics"], name)
         for option, name in short.items()
         if name is not None
     ]
-    if found:
-        return found
+    if resources:
+        return resources
     kind = _TYPES[required(entity_type, "--entity-type")]
     if not names:
         names = _all_names(admin, kind)
@@ -113,7 +113,7 @@ def _all_names(admin: Admin, kind: ConfigResourceType) -> tuple[str, ...]:
         return tuple(sorted(admin.list_topics(include_internal=True)))
     if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
         return tuple(map(str, sorted(admin.describe_cluster().nodes)))
-    return tuple(each.name for each in admin.list_config_resources([kind]))
+    return tuple(resource.name for resource in admin.list_config_resources([kind]))
 
 
 def _entity(entity: ConfigResource) -> dict[str, Any]:
@@ -126,15 +126,15 @@ def _rows(admin: Admin, entities: list[ConfigResource], *, all: bool) -> list[di
         {
             **_entity(entity),
             "name": name,
-            "value": each.value,
-            "source": _source(each.config_source),
-            "sensitive": each.is_sensitive,
-            "readOnly": each.read_only,
-            "synonyms": {_source(synonym.source): synonym.value for synonym in each.synonyms or ()},
+            "value": entry.value,
+            "source": _source(entry.config_source),
+            "sensitive": entry.is_sensitive,
+            "readOnly": entry.read_only,
+            "synonyms": {_source(synonym.source): synonym.value for synonym in entry.synonyms or ()},
         }
         for entity, configs in described.items()
-        for name, each in sorted(configs.items())
-        if all or each.config_source != ConfigSource.DEFAULT_CONFIG
+        for name, entry in sorted(configs.items())
+        if all or entry.config_source != ConfigSource.DEFAULT_CONFIG
     ]
 
 

@@ -19,10 +19,10 @@ __all__ = ["delete_records_command"]
 
 
 def _before(text: str) -> tuple[TopicPartition, int]:
-    place, _, offset = text.rpartition("=")
+    partition, _, offset = text.rpartition("=")
     if offset != "end" and not (offset.isascii() and offset.isdigit()):
         raise click.BadParameter(f"{text!r} is not TOPIC:PARTITION=OFFSET or TOPIC:PARTITION=end")
-    return parse_partition(place), -1 if offset == "end" else int(offset)
+    return parse_partition(partition), -1 if offset == "end" else int(offset)
 
 
 @click.command("delete-records")
@@ -49,7 +49,9 @@ def delete_records_command(
     with cluster.admin() as admin:
         results = admin.delete_records(before)
     columns = ("topic", "partition", "lowWatermark")
-    print_outcomes(output_format, columns, results, lambda place, low: dict(zip(columns, (*place, low), strict=True)))
+    print_outcomes(
+        output_format, columns, results, lambda partition, low: dict(zip(columns, (*partition, low), strict=True))
+    )
 
 
 def _positions_in(path: Path) -> dict[TopicPartition, int]:
@@ -57,8 +59,8 @@ def _positions_in(path: Path) -> dict[TopicPartition, int]:
 
     try:
         return {
-            TopicPartition(str(each["topic"]), int(each["partition"])): int(each["offset"])
-            for each in load_json(path, "partitions")
+            TopicPartition(str(entry["topic"]), int(entry["partition"])): int(entry["offset"])
+            for entry in load_json(path, "partitions")
         }
     except (KeyError, ValueError, TypeError):
         raise CommandError(f"{path}: expected topic, partition and offset in each of the partitions") from None

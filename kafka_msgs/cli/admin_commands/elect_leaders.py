@@ -64,7 +64,7 @@ def elect_leaders_command(
         output_format,
         ("topic", "partition"),
         results,
-        lambda place, _: {"topic": place[0], "partition": place[1]},
+        lambda partition, _: {"topic": partition[0], "partition": partition[1]},
         ignored={ErrorCode.ELECTION_NOT_NEEDED},
     )
 
@@ -73,6 +73,6 @@ def _places_in(path: Path) -> list[TopicPartition]:
     from kafka_msgs.client.cluster_metadata import TopicPartition
 
     try:
-        return [TopicPartition(str(each["topic"]), int(each["partition"])) for each in load_json(path, "partitions")]
+        return [TopicPartition(str(entry["topic"]), int(entry["partition"])) for entry in load_json(path, "partitions")]
     except (KeyError, ValueError, TypeError):
         raise CommandError(f"{path}: expected topic and partition in each of the partitions") from None

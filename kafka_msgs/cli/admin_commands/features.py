@@ -62,16 +62,16 @@ def features_command(
 
         lowering = UpgradeType.UNSAFE_DOWNGRADE if unsafe else UpgradeType.SAFE_DOWNGRADE
         kind = UpgradeType.UPGRADE if action == "upgrade" else lowering
-        texts = [f"{each}=0" if action == "disable" else each for each in required(levels, "--feature")]
+        texts = [f"{feature}=0" if action == "disable" else feature for feature in required(levels, "--feature")]
         updates = {name: FeatureUpdate(level, kind) for name, level in map(_level, texts)}
         results = admin.update_features(updates, validate_only=validate_only)
     print_outcomes(output_format, ("feature",), results, lambda name, _: {"feature": name})
 
 
-def _rows(found: Features) -> list[dict[str, Any]]:
+def _rows(features: Features) -> list[dict[str, Any]]:
     rows = []
-    for name in sorted({*found.supported, *found.finalized}):
-        low, high = found.supported.get(name, (None, None))
-        level = found.finalized.get(name, (None, None))[1]
-        rows.append(dict(zip(_COLUMNS, (name, low, high, level, found.epoch), strict=True)))
+    for name in sorted({*features.supported, *features.finalized}):
+        low, high = features.supported.get(name, (None, None))
+        level = features.finalized.get(name, (None, None))[1]
+        rows.append(dict(zip(_COLUMNS, (name, low, high, level, features.epoch), strict=True)))
     return rows

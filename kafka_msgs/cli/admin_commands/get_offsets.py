@@ -74,27 +74,31 @@ def get_offsets_command(
     topics = (*names, *more_names)
     with cluster.admin() as admin:
         if topics or places:
-            wanted = {parse_partition(each) for each in places}
-            found = list(admin.describe_topics({*topics, *(each.topic for each in wanted)}).all().values())
+            wanted = {parse_partition(partition) for partition in places}
+            described = list(
+                admin.describe_topics({*topics, *(partition.topic for partition in wanted)}).all().values()
+            )
         else:
             wanted = set()
-            found = list(admin.list_topics(include_internal=not exclude_internal_topics).values())
+            described = list(admin.list_topics(include_internal=not exclude_internal_topics).values())
         leaders = {
-            TopicPartition(str(topic.name), each.partition_index): each.leader_id
-            for topic in found
-            for each in topic.partitions
+            TopicPartition(str(topic.name), partition.partition_index): partition.leader_id
+            for topic in described
+            for partition in topic.partitions
         }
         if not places:
-            wanted = {each for each in leaders if not partitions or str(each.partition) in partitions}
-        led = sorted(each for each in wanted if leaders.get(each, -1) >= 0)
+            wanted = {partition for partition in leaders if not partitions or str(partition.partition) in partitions}
+        led = sorted(partition for partition in wanted if leaders.get(partition, -1) >= 0)
         offsets = admin.list_offsets(dict.fromkeys(led, spec)) if led else Results({})
         lost = {
-            each: broker_error(5 if each in leaders else 3, api="Metadata", subject=f"{each.topic}-{each.partition}")
-            for each in sorted(wanted - {*led})
+            partition: broker_error(
+                5 if partition in leaders else 3, api="Metadata", subject=f"{partition.topic}-{partition.partition}"
+            )
+            for partition in sorted(wanted - {*led})
         }
 
-    def row(place: TopicPartition, value: Any) -> dict[str, Any]:
-        named = {"topic": place.topic, "partition": place.partition}
+    def row(partition: TopicPartition, value: Any) -> dict[str, Any]:
+        named = {"topic": partition.topic, "partition": partition.partition}
         if value is None or value.offset < 0:
             return named
         epoch = None if value.leader_epoch < 0 else value.leader_epoch

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE",
     "action_options",
+    "failure_reason",
     "load_json",
     "pairs",
     "parse_partition",
@@ -68,13 +69,13 @@ def print_outcomes(
     for key, outcome in results.outcomes.items():
         failed = key in errors and not _is_one_of(errors[key], ignored)
         row = row_of(key, None if key in errors else outcome)
-        rows.append({**dict.fromkeys(columns), **row, "error": _reason(errors[key]) if failed else None})
+        rows.append({**dict.fromkeys(columns), **row, "error": failure_reason(errors[key]) if failed else None})
     print_listing(output_format, (*columns, "error"), rows)
     if any(row["error"] for row in rows):
         click.get_current_context().exit(1)
 
 
-def _reason(error: Exception) -> str:
+def failure_reason(error: Exception) -> str:
     """Return the error without the subject, which the row shows."""
     if not isinstance(error, BrokerError):
         return str(error)
@@ -99,13 +100,13 @@ def words(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -
 
 def pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Return ``NAME=VALUE,...`` as a dict. A value in brackets may contain commas, as in Kafka's tools."""
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for text in _split(values):
         name, sign, value = text.partition("=")
         if not (name.strip() and sign):
             raise click.BadParameter(f"{text!r} is not NAME=VALUE", ctx, param)
-        found[name.strip()] = value.removeprefix("[").removesuffix("]") if value.startswith("[") else value
-    return found
+        entries[name.strip()] = value.removeprefix("[").removesuffix("]") if value.startswith("[") else value
+    return entries
 
 
 def _split(values: Iterable[str]) -> Iterable[str]:
@@ -122,18 +123,18 @@ def parse_partition(text: str) -> TopicPartition:
     """Return the partition in ``TOPIC:NUMBER`` or ``TOPIC-NUMBER``. Raises ``click.BadParameter``."""
     from kafka_msgs.client.cluster_metadata import TopicPartition
 
-    topic, _, number = text.rpartition(":" if ":" in text else "-")
-    if not topic or not (number.isascii() and number.isdigit()):
+    topic, _, partition = text.rpartition(":" if ":" in text else "-")
+    if not topic or not (partition.isascii() and partition.isdigit()):
         raise click.BadParameter(f"{text!r} is not TOPIC:PARTITION")
-    return TopicPartition(topic, int(number))
+    return TopicPartition(topic, int(partition))
 
 
 def load_json(path: Path, field: str) -> list[dict[str, Any]]:
     """Return the list of objects in a field of a file of Kafka's tools. Raises ``CommandError``."""
     try:
-        found = json.loads(path.read_bytes())[field]
-        if not all(isinstance(each, dict) for each in found):
+        entries = json.loads(path.read_bytes())[field]
+        if not all(isinstance(entry, dict) for entry in entries):
             raise TypeError("expected objects")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise CommandError(f"{path}: expected a JSON object with a list {field!r}: {error}") from None
-    return list(found)
+    return list(entries)

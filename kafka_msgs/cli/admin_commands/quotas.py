@@ -63,10 +63,10 @@ def quotas_command(
     named = {kind: entities[option] for option, kind in _TYPES.items() if entities[option] is not None}
     with cluster.admin() as admin:
         if action == "describe":
-            found = admin.describe_client_quotas({**entity, **named})
+            described = admin.describe_client_quotas({**entity, **named})
             rows = [
-                {**_entity_row(each), "name": name, "value": value}
-                for each, quotas in found.items()
+                {**_entity_row(client), "name": name, "value": value}
+                for client, quotas in described.items()
                 for name, value in sorted(quotas.items())
             ]
             print_listing(output_format, _COLUMNS, sorted(rows, key=lambda row: [str(row[name]) for name in _COLUMNS]))
@@ -76,7 +76,7 @@ def quotas_command(
         required((*added, *deleted), "--add-config", "--delete-config")
         values = {**{name: _number(name, value) for name, value in added.items()}, **dict.fromkeys(deleted)}
         results = admin.alter_client_quotas({wanted: values}, validate_only=validate_only)
-    print_outcomes(output_format, _COLUMNS[:3], results, lambda each, _: _entity_row(each))
+    print_outcomes(output_format, _COLUMNS[:3], results, lambda client, _: _entity_row(client))
 
 
 def _number(name: str, text: str) -> float:

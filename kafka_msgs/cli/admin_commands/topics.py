@@ -73,11 +73,11 @@ def topics_command(
 
 
 def _show(admin: Admin, action: str, topics: Collection[str], output_format: str, options: Mapping[str, Any]) -> None:
-    found = admin.list_topics(include_internal=not options["exclude_internal"])
-    missing = [name for name in topics if name not in found]
+    existing = admin.list_topics(include_internal=not options["exclude_internal"])
+    missing = [name for name in topics if name not in existing]
     if missing and not options["if_exists"]:
         admin.describe_topics(missing).all()
-    chosen = {name: found[name] for name in topics or sorted(found) if name in found}
+    chosen = {name: existing[name] for name in topics or sorted(existing) if name in existing}
     if action == "list":
         print_listing(output_format, _TOPIC, [_topic_row(name, topic) for name, topic in chosen.items()])
         return
@@ -94,7 +94,7 @@ def _topic_row(name: str, topic: MetadataResponseTopic) -> dict[str, Any]:
         "topic": name,
         "topicId": id_text(topic.topic_id),
         "partitions": len(topic.partitions),
-        "replicationFactor": max((len(each.replica_nodes) for each in topic.partitions), default=0),
+        "replicationFactor": max((len(partition.replica_nodes) for partition in topic.partitions), default=0),
         "internal": topic.is_internal,
     }
 
@@ -104,14 +104,14 @@ def _partition_rows(name: str, topic: MetadataResponseTopic) -> list[dict[str, A
         {
             "topic": name,
             "topicId": id_text(topic.topic_id),
-            "partition": each.partition_index,
-            "leader": None if each.leader_id < 0 else each.leader_id,
-            "leaderEpoch": each.leader_epoch,
-            "replicas": list(each.replica_nodes),
-            "isr": list(each.isr_nodes),
-            "offlineReplicas": list(each.offline_replicas),
+            "partition": partition.partition_index,
+            "leader": None if partition.leader_id < 0 else partition.leader_id,
+            "leaderEpoch": partition.leader_epoch,
+            "replicas": list(partition.replica_nodes),
+            "isr": list(partition.isr_nodes),
+            "offlineReplicas": list(partition.offline_replicas),
         }
-        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+        for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
     ]
 
 

@@ -66,8 +66,12 @@ def users_command(
     kind = _MECHANISMS[mechanism]
     if action == "describe":
         with cluster.admin() as admin:
-            found = admin.describe_user_scram_credentials(users or None).all()
-        print_listing(output_format, _COLUMNS, [_row(user, each) for user, parts in found.items() for each in parts])
+            described = admin.describe_user_scram_credentials(users or None).all()
+        print_listing(
+            output_format,
+            _COLUMNS,
+            [_row(user, credential) for user, parts in described.items() for credential in parts],
+        )
         return
     required(users, "USER")
     if action == "add":

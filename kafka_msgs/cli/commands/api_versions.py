@@ -33,14 +33,14 @@ def api_versions_command(cluster: ClusterOptions, node: int | None, output_forma
     request = ApiVersionsRequest(client_software_name="kafka-msgs", client_software_version=__version__)
     with cluster.client() as client:
         response = client.call(request, broker_id=node)
-    offered = {each.api_key: VersionRange(each.min_version, each.max_version) for each in response.api_keys}
+    offered = {api.api_key: VersionRange(api.min_version, api.max_version) for api in response.api_keys}
     print_listing(output_format, _COLUMNS, list(_rows(offered)))
 
 
 def _rows(offered: Mapping[int, VersionRange]) -> Iterator[dict[str, Any]]:
-    known = _requests()
-    for api_key in sorted(offered.keys() | known.keys()):
-        cls = known.get(api_key)
+    requests = _requests()
+    for api_key in sorted(offered.keys() | requests.keys()):
+        cls = requests.get(api_key)
         broker, library = offered.get(api_key, NONE), NONE if cls is None else cls.INFO.versions
         yield {
             "apiKey": api_key,

@@ -200,7 +200,7 @@ def broker_command(
     shown = {name: (host, number) for name, _, host, number in map(_listener_parts, advertised)}
     config = BrokerConfig(
         brokers=brokers,
-        listeners=tuple(_listener(each, shown, tls) for each in listeners)
+        listeners=tuple(_listener(listener, shown, tls) for listener in listeners)
         or (evolve(_listener(f"PLAINTEXT=127.0.0.1:{port}", shown, None), host=None),),
         directory=directory,
         durable=durable,
@@ -242,7 +242,7 @@ def _create(name: str, partitions: int, cluster: Cluster) -> None:
 
 def _ready(broker: AsyncEmbeddedBroker) -> str:
     """Return the addresses of all listeners as one line of JSON."""
-    addresses = {each.name: broker.bootstrap_of(each.name) for each in broker.config.listeners}
+    addresses = {listener.name: broker.bootstrap_of(listener.name) for listener in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
     facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
     return json_text({"ready": True, **facts})

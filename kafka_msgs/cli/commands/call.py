@@ -27,13 +27,13 @@ AnyRequest = Request[Any]
 
 def _request(ctx: click.Context, param: click.Parameter, value: str) -> type[AnyRequest]:
     try:
-        found = find_messages(value)
+        classes = find_messages(value)
     except LookupError as error:
         raise click.BadParameter(error.args[0], ctx, param) from None
-    for cls in found:
+    for cls in classes:
         if issubclass(cls, Request):
             return cls
-    raise click.BadParameter(f"{found[0].INFO.name} is not a request", ctx, param)
+    raise click.BadParameter(f"{classes[0].INFO.name} is not a request", ctx, param)
 
 
 @click.command("call")
@@ -69,9 +69,9 @@ def call_command(
     network = RecordingNetwork()
     core = ClientCore(cluster.config, network)
     try:
-        found = network.run(_call(core, request, output_format, version, node))
+        exchange = network.run(_call(core, request, output_format, version, node))
         if not explain:
-            _print_response(*found)
+            _print_response(*exchange)
     finally:
         core.close()
         network.close()

@@ -74,8 +74,8 @@ def dump_log_command(
     """
     summary = LogSummary()
     view = _view(only_summary=only_summary, deep=deep, **asked)
-    found = _all_rows(log_files(paths, view.topic), view, summary)
-    print_rows(output_format, found, lambda: with_times(summary.facts()))
+    rows = _all_rows(log_files(paths, view.topic), view, summary)
+    print_rows(output_format, rows, lambda: with_times(summary.facts()))
     if summary.errors:
         ctx.exit(1)
 

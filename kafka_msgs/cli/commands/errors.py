@@ -24,10 +24,10 @@ def errors_command(requested: str, output_format: str) -> None:
 
     Example: kafka-msgs errors coordinator
     """
-    found = list(_matching(requested))
-    if not found:
+    codes = list(_matching(requested))
+    if not codes:
         raise click.ClickException(f"this release has no error {requested}")
-    rows = [{"code": code.value, "name": code.name, "retriable": code.retriable} for code in found]
+    rows = [{"code": code.value, "name": code.name, "retriable": code.retriable} for code in codes]
     print_listing(output_format, _COLUMNS, rows)
 
 

@@ -42,8 +42,8 @@ def _api_key(api: str, ctx: click.Context) -> int:
     if api.isdigit():
         return int(api)
     try:
-        found = find_messages(api, user_messages(ctx))
-        keys = [cls.INFO.api_key for cls in found if cls.INFO.kind in ("request", "response")]
+        classes = find_messages(api, user_messages(ctx))
+        keys = [cls.INFO.api_key for cls in classes if cls.INFO.kind in ("request", "response")]
     except LookupError as error:
         raise click.BadParameter(error.args[0], param_hint="--response-to") from None
     if not keys or keys[0] is None:

@@ -89,11 +89,11 @@ def groups_command(
         raise click.UsageError("--list excludes --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
     if cluster.bootstrap_server is None:
-        found = read_groups_from(log_dirs)
+        groups_in_files = read_groups_from(log_dirs)
         groups = [
-            each
-            for each in select_groups(found, requested)
-            if choice(each.description.kind, each.description.protocol_type)
+            group
+            for group in select_groups(groups_in_files, requested)
+            if choice(group.description.kind, group.description.protocol_type)
         ]
         names = names_in(log_dirs) if members else {}
         rows = (
@@ -102,19 +102,19 @@ def groups_command(
             else list(map(_group, groups))
         )
         _print(output_format, rows, members=members)
-        report_groups(found, groups, log_dirs, report_dir)
-        report_problems(found.problems)
+        report_groups(groups_in_files, groups, log_dirs, report_dir)
+        report_problems(groups_in_files.problems)
         return
     from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
     from kafka_msgs.cli.group_commands.summary_rows import member_summaries, summaries
 
     with cluster.admin() as admin:
         source = BrokerGroups(admin)
-        listed = [each for each in source.list_groups() if choice(each.type, each.protocol_type)]
+        listed = [group for group in source.list_groups() if choice(group.type, group.protocol_type)]
         for name in requested:
-            if name not in {each.group_id for each in listed}:
+            if name not in {group.group_id for group in listed}:
                 raise click.ClickException(f"there is no group {name!r}")
-        listed = [each for each in listed if not requested or each.group_id in requested]
+        listed = [group for group in listed if not requested or group.group_id in requested]
         _print(output_format, list((member_summaries if members else summaries)(source, listed)), members=members)
 
 
@@ -175,7 +175,7 @@ def _member(group: GroupWithOffsets, member: MemberDescription, names: dict[str,
 
 
 def _places(member: MemberDescription, status: str, names: dict[str, str]) -> list[str]:
-    return [_place(each, names) for each in member.assigned if each.status == status]
+    return [_place(assignment, names) for assignment in member.assigned if assignment.status == status]
 
 
 def _place(assigned: AssignedItem, names: dict[str, str]) -> str:

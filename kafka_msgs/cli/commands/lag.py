@@ -96,13 +96,13 @@ def lag_command(
     if report_dir is not None and not log_dirs:
         raise click.UsageError("--report needs --log-dirs")
     if cluster.bootstrap_server is None:
-        found = read_groups_from(log_dirs, end_offsets)
-        groups = select_groups(found, requested)
-        rows: Rows = [_row(group, each) for group in groups for each in group.offsets]
+        groups_in_files = read_groups_from(log_dirs, end_offsets)
+        groups = select_groups(groups_in_files, requested)
+        rows: Rows = [_row(group, offset) for group in groups for offset in group.offsets]
         rows = sorted(rows, key=_largest_lag_first)
         _show(rows, output_format, prometheus)
-        report_groups(found, groups, log_dirs, report_dir)
-        report_problems(found.problems)
+        report_groups(groups_in_files, groups, log_dirs, report_dir)
+        report_problems(groups_in_files.problems)
     else:
         from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
         from kafka_msgs.cli.group_commands.lags import compute_lags, row_of
@@ -112,7 +112,7 @@ def lag_command(
 
             def ask() -> Rows:
                 cluster.limit(admin.client)
-                return [row_of(each) for each in compute_lags(source, requested, times=not records_only)]
+                return [row_of(lag) for lag in compute_lags(source, requested, times=not records_only)]
 
             rows = _rounds(ask, output_format, prometheus, watch, rounds)
     if _above(rows, max_lag, max_seconds):

@@ -33,9 +33,9 @@ def _origin(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     return _one_of({*released_origins(), *draft_origins()}, value, ctx, param) if value else None
 
 
-def _one_of(known: set[str], value: str, ctx: click.Context, param: click.Parameter) -> str:
-    if value not in known:
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(sorted(known))}", ctx, param)
+def _one_of(allowed: set[str], value: str, ctx: click.Context, param: click.Parameter) -> str:
+    if value not in allowed:
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(sorted(allowed))}", ctx, param)
     return value
 
 
@@ -58,9 +58,9 @@ def messages_command(text: str, kind: str | None, requested: str | None, of_draf
     Example: kafka-msgs messages offset --kind request
     """
     names = draft_names() if of_drafts or requested in draft_origins() else released_names()
-    found = [(name, find_messages(name)[0]) for name in names if text.lower() in name.lower()]
+    matching = [(name, find_messages(name)[0]) for name in names if text.lower() in name.lower()]
     listed = [
-        _row(name, cls) for name, cls in found if requested in (None, origin(name)) if kind in (None, cls.INFO.kind)
+        _row(name, cls) for name, cls in matching if requested in (None, origin(name)) if kind in (None, cls.INFO.kind)
     ]
     print_listing(output_format, _COLUMNS, listed, title=f"{len(listed)} message{'' if len(listed) == 1 else 's'}")
 

@@ -111,16 +111,16 @@ def group_offsets_command(
     Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
     """
 
-    def run(found: JobInputs) -> JobRun[Any, Any]:
+    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
         from kafka_msgs.pipeline.group_offsets import group_offsets_run
 
         ends = None if end_offsets is None else end_offsets_in(end_offsets)
-        return group_offsets_run(found, ends, history=history)
+        return group_offsets_run(job_inputs, ends, history=history)
 
-    def report(found: Any, of: JobInputs) -> Report:
+    def report(result: Any, of: JobInputs) -> Report:
         from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 
-        return group_offsets_report(found, of.times())
+        return group_offsets_report(result, of.times())
 
     kind = LogJobSpec(name="group-offsets", options={"history": history}, run=run, report=report)
     _run_over_logs(kind, inputs, **options)
@@ -139,15 +139,15 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
     """
 
-    def run(found: JobInputs) -> JobRun[Any, Any]:
+    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
         from kafka_msgs.pipeline.group_state import group_state_run
 
-        return group_state_run(found)
+        return group_state_run(job_inputs)
 
-    def report(found: Any, _: JobInputs) -> Report:
+    def report(result: Any, _: JobInputs) -> Report:
         from kafka_msgs.pipeline.group_state_report import group_state_report
 
-        return group_state_report(found)
+        return group_state_report(result)
 
     _run_over_logs(LogJobSpec(name="group-state", run=run, report=report), inputs, **options)
 
@@ -165,15 +165,15 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
     """
 
-    def run(found: JobInputs) -> JobRun[Any, Any]:
+    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
         from kafka_msgs.pipeline.topic_profile import topic_profile_run
 
-        return topic_profile_run(found)
+        return topic_profile_run(job_inputs)
 
-    def report(found: Any, of: JobInputs) -> Report:
+    def report(result: Any, of: JobInputs) -> Report:
         from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
 
-        return topic_profile_report(found, of.local_partitions())
+        return topic_profile_report(result, of.local_partitions())
 
     _run_over_logs(LogJobSpec(name="topic-profile", run=run, report=report), inputs, **options)
 
@@ -298,7 +298,7 @@ def _run(
 
     Inputs on other filesystems are checked after Spark has started, because its configuration has their options.
     """
-    conf_of_spark = [setting(each) for each in conf]
+    conf_of_spark = [setting(text) for text in conf]
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
     from kafka_msgs.filesystems.options import NO_OPTIONS
@@ -315,8 +315,8 @@ def _run(
         checked = checked or check(settings)
         job = import_module(f"kafka_msgs.spark.jobs.{module}").JOB
         with destination(spark, out, report_dir, settings) as to:
-            known = input_facts(inputs) if facts is None else facts
-            outcome: JobResult = jobs.run(job, checked(spark), to.tables, to.report, show_step, known, table_format)
+            facts = input_facts(inputs) if facts is None else facts
+            outcome: JobResult = jobs.run(job, checked(spark), to.tables, to.report, show_step, facts, table_format)
     _show(outcome.report, [to.named(path, out) for path in outcome.files])
     return outcome
 

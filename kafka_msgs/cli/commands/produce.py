@@ -98,10 +98,10 @@ def produce_command(
 
     encoders = _encoder(cluster, schemas, "key_schema"), _encoder(cluster, schemas, "value_schema")
     if jsonl:
-        found = records_of_json_lines(source, *encoders)
+        records = records_of_json_lines(source, *encoders)
     else:
-        separator, marker = (None if each is None else each.encode() for each in (key_separator, null_marker))
-        found = records_of_lines(source, separator, marker, *encoders)
+        separator, marker = (None if text is None else text.encode() for text in (key_separator, null_marker))
+        records = records_of_lines(source, separator, marker, *encoders)
     options: dict[str, Any] = {
         **parse_producer_properties(cluster.properties),
         "compression": compression,
@@ -109,12 +109,12 @@ def produce_command(
         **dict.fromkeys(("delivery_timeout", "request_timeout", "max_block"), cluster.timeout),
     }
     records = (
-        each._replace(
-            value=None if empty_is_null and not each.value else each.value,
-            headers=(*headers, *each.headers),
-            partition=each.partition if partition is None else partition,
+        record._replace(
+            value=None if empty_is_null and not record.value else record.value,
+            headers=(*headers, *record.headers),
+            partition=record.partition if partition is None else partition,
         )
-        for each in found
+        for record in records
     )
     producer = Producer(cluster.config, **options)
     transfer = _Transfer(producer, name)
@@ -154,14 +154,14 @@ class _Transfer:
     def run(self, records: Iterable[NewRecord], progress: Callable[[int], None]) -> None:
         """Send the records, and wait until each is written or has failed."""
         try:
-            for each in records:
+            for record in records:
                 self.producer.send(
                     self.topic,
-                    each.value,
-                    key=each.key,
-                    partition=each.partition,
-                    timestamp=each.timestamp,
-                    headers=each.headers,
+                    record.value,
+                    key=record.key,
+                    partition=record.partition,
+                    timestamp=record.timestamp,
+                    headers=record.headers,
                     on_delivery=self._count,
                 )
                 progress(self.written)

@@ -51,33 +51,33 @@ def profile_command(
     """
     partitions = partitions_in(log_dirs)
     for topic in topics:
-        if topic not in {each.topic for each in partitions}:
+        if topic not in {partition.topic for partition in partitions}:
             raise click.ClickException(f"there is no topic {topic!r}")
-    requested = [each for each in partitions if not topics or each.topic in topics]
-    with progress_over([segment.path for each in requested for segment in each.segments]) as progress:
-        found = read_profile(requested, progress=progress)
-    place = _PLACE[: _PLACE.index(by) + 1]
-    print_listing(output_format, (*place, *_COLUMNS), _rows(found, len(place)), in_table=(*place, *_IN_TABLE))
+    requested = [partition for partition in partitions if not topics or partition.topic in topics]
+    with progress_over([segment.path for partition in requested for segment in partition.segments]) as progress:
+        profile = read_profile(requested, progress=progress)
+    columns = _PLACE[: _PLACE.index(by) + 1]
+    print_listing(output_format, (*columns, *_COLUMNS), _rows(profile, len(columns)), in_table=(*columns, *_IN_TABLE))
     if report_dir is not None:
         from kafka_msgs.offline.reports import profile_report
 
-        save_report(profile_report(found, partitions, requested), report_dir, log_dirs)
-    for name, problem in found.problems:
+        save_report(profile_report(profile, partitions, requested), report_dir, log_dirs)
+    for name, problem in profile.problems:
         echo(f"{name}: {problem.reason}", err=True)
-    if found.problems:
+    if profile.problems:
         click.get_current_context().exit(1)
 
 
-def _rows(found: TopicProfile, depth: int) -> list[dict[str, Any]]:
+def _rows(profile: TopicProfile, depth: int) -> list[dict[str, Any]]:
     parts: dict[tuple[Any, ...], list[TopicStats]] = {}
-    for place, figures in found.figures.items():
-        parts.setdefault(place[:depth], []).append(figures)
-    by_place = sorted(parts, key=lambda place: [(part is None, part) for part in place])
-    return [_place(place) | _row(merge_stats(parts[place])) for place in by_place]
+    for location, figures in profile.figures.items():
+        parts.setdefault(location[:depth], []).append(figures)
+    by_place = sorted(parts, key=lambda location: [(part is None, part) for part in location])
+    return [_place(location) | _row(merge_stats(parts[location])) for location in by_place]
 
 
-def _place(place: tuple[Any, ...]) -> dict[str, Any]:
-    named = dict(zip(_PLACE, place, strict=False))
+def _place(location: tuple[Any, ...]) -> dict[str, Any]:
+    named = dict(zip(_PLACE, location, strict=False))
     return {name: iso_of_ms(value) if name == "hour" else value for name, value in named.items()}
 
 

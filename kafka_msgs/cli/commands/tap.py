@@ -45,7 +45,7 @@ def _one(ctx: click.Context, param: click.Parameter, value: str) -> Endpoint:
 
 
 def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Endpoint, ...]:
-    return tuple(_endpoint(with_port(each)) for each in value.split(","))
+    return tuple(_endpoint(with_port(address)) for address in value.split(","))
 
 
 @click.command("tap")
@@ -131,7 +131,7 @@ def tap_command(
     with ExitStack() as stack:
         receiver = _Receiver(Redactor(hidden), output_format=output_format, bodies=bodies, raw=raw)
         if record is not None:
-            start = recording_start({"bootstrap": [str(each) for each in brokers], "redacted": sorted(hidden)})
+            start = recording_start({"bootstrap": [str(broker) for broker in brokers], "redacted": sorted(hidden)})
             receiver.file = stack.enter_context(new_file(record))
             receiver.write([start.encode("ascii"), b"\n"])
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}

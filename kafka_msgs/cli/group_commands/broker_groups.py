@@ -34,12 +34,12 @@ class BrokerGroups:
 
     def list_groups(self) -> Sequence[GroupListing]:
         """Return all groups; raises if a broker does not respond, because it may coordinate some groups."""
-        return sorted(self.admin.list_groups().all(), key=lambda each: each.group_id)
+        return sorted(self.admin.list_groups().all(), key=lambda group: group.group_id)
 
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups as described by their coordinators."""
-        found = self.admin.describe_groups(groups)
-        return _existing(found) if listed else found.all()
+        described = self.admin.describe_groups(groups)
+        return _existing(described) if listed else described.all()
 
     def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return the offsets of groups, with one request per coordinator for any number of partitions."""
@@ -48,22 +48,24 @@ class BrokerGroups:
             started = _existing(self.admin.list_share_group_offsets(dict.fromkeys(groups)))
             return none | {
                 group: {
-                    place: OffsetWithLag(
-                        offset=each.start_offset, leader_epoch=_known(each.leader_epoch), lag=_known(each.lag)
+                    partition: OffsetWithLag(
+                        offset=stored.start_offset, leader_epoch=_known(stored.leader_epoch), lag=_known(stored.lag)
                     )
-                    for place, each in found.all().items()
-                    if each.start_offset >= 0
+                    for partition, stored in starts.all().items()
+                    if stored.start_offset >= 0
                 }
-                for group, found in started.items()
+                for group, starts in started.items()
             }
         committed = _existing(self.admin.list_offsets_of_groups(dict.fromkeys(groups)))
         return none | {
             group: {
-                place: OffsetWithLag(offset=each.offset, leader_epoch=_known(each.leader_epoch), metadata=each.metadata)
-                for place, each in found.all().items()
-                if each.offset >= 0
+                partition: OffsetWithLag(
+                    offset=stored.offset, leader_epoch=_known(stored.leader_epoch), metadata=stored.metadata
+                )
+                for partition, stored in offsets.all().items()
+                if stored.offset >= 0
             }
-            for group, found in committed.items()
+            for group, offsets in committed.items()
         }
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
@@ -74,30 +76,33 @@ class BrokerGroups:
         first, last = (
             self.admin.list_offsets(dict.fromkeys(led, spec)).ok for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
         )
-        return {place: LogBounds(first[place].offset, last[place].offset) for place in first.keys() & last.keys()}
+        return {
+            partition: LogBounds(first[partition].offset, last[partition].offset)
+            for partition in first.keys() & last.keys()
+        }
 
     def _with_leader(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         if not partitions:
             return []
-        topics = self.admin.describe_topics({each.topic for each in partitions}).ok
+        topics = self.admin.describe_topics({partition.topic for partition in partitions}).ok
         leaders = {
-            TopicPartition(str(name), each.partition_index): each.leader_id
+            TopicPartition(str(name), partition.partition_index): partition.leader_id
             for name, topic in topics.items()
-            for each in topic.partitions
+            for partition in topic.partitions
         }
-        existing = sorted(each for each in set(partitions) if each in leaders)
-        for place in existing:
-            if leaders[place] < 0:
-                echo(f"Warning: {place.topic}-{place.partition} has no leader; its end is unknown.", err=True)
-        return [place for place in existing if leaders[place] >= 0]
+        existing = sorted(partition for partition in set(partitions) if partition in leaders)
+        for partition in existing:
+            if leaders[partition] < 0:
+                echo(f"Warning: {partition.topic}-{partition.partition} has no leader; its end is unknown.", err=True)
+        return [partition for partition in existing if leaders[partition] >= 0]
 
     def partitions(self, topics: Collection[str]) -> set[TopicPartition]:
         """Return every partition of topics. Raises ``BrokerError`` for a topic that does not exist."""
-        found = self.admin.describe_topics(topics).all()
+        described = self.admin.describe_topics(topics).all()
         return {
-            TopicPartition(str(name), each.partition_index)
-            for name, topic in found.items()
-            for each in topic.partitions
+            TopicPartition(str(name), partition.partition_index)
+            for name, topic in described.items()
+            for partition in topic.partitions
         }
 
     def planned(
@@ -112,23 +117,23 @@ class BrokerGroups:
         """Return the planned start offsets of a share group; a time without a record means the end."""
         latest = self.admin.list_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
         spec = {"earliest": OffsetSpec.EARLIEST, "latest": OffsetSpec.LATEST}.get(target.kind, target.value)
-        found = self.admin.list_offsets(dict.fromkeys(places, spec))
-        starts = {p: each.offset if each.offset >= 0 else latest[p].offset for p, each in found.ok.items()}
-        return Results({**{p: OffsetChange(_NONE, start) for p, start in starts.items()}, **found.errors})
+        offsets = self.admin.list_offsets(dict.fromkeys(places, spec))
+        starts = {p: offset.offset if offset.offset >= 0 else latest[p].offset for p, offset in offsets.ok.items()}
+        return Results({**{p: OffsetChange(_NONE, start) for p, start in starts.items()}, **offsets.errors})
 
     def report_problems(self) -> None:
         """Do nothing: requests raise their errors."""
 
 
-def _existing(found: Results[str, V]) -> dict[str, V]:
+def _existing(described: Results[str, V]) -> dict[str, V]:
     """Return the results without missing groups. Raises any other error."""
     missing = {
         group
-        for group, error in found.errors.items()
+        for group, error in described.errors.items()
         if isinstance(error, BrokerError) and error.error == ErrorCode.GROUP_ID_NOT_FOUND
     }
-    return {group: found[group] for group in found if group not in missing}
+    return {group: described[group] for group in described if group not in missing}
 
 
-def _known(number: int) -> int | None:
-    return None if number == _NONE else number
+def _known(value: int) -> int | None:
+    return None if value == _NONE else value

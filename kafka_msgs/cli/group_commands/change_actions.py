@@ -50,10 +50,10 @@ def reset_offsets(kind: GroupCommandSpec, asked: GroupCommandOptions, source: Br
         planned = source.planned(group, target, places)
     if planned.errors:
         _report(planned)
-    rows = [_planned_row(group, place, change) for place, change in planned.items()]
+    rows = [_planned_row(group, partition, change) for partition, change in planned.items()]
     _print(output_format, PLANNED, rows, in_json=("group", "topic", "partition", "newOffset", "committedOffset"))
     if asked.execute:
-        new = {place: change.after for place, change in planned.items()}
+        new = {partition: change.after for partition, change in planned.items()}
         admin = source.admin
         _report(admin.alter_share_group_offsets(group, new) if kind.share else admin.alter_group_offsets(group, new))
 
@@ -61,14 +61,14 @@ def reset_offsets(kind: GroupCommandSpec, asked: GroupCommandOptions, source: Br
 def _described(kind: GroupCommandSpec, source: BrokerGroups, group: str) -> AnyGroupDescription | None:
     """Return the description of a group, or None for a missing group that its offsets may create."""
     try:
-        found = source.describe_groups([group])[group]
+        description = source.describe_groups([group])[group]
     except BrokerError as error:
         if error.error == ErrorCode.GROUP_ID_NOT_FOUND and kind.may_be_new:
             return None
         raise
-    if type_of(found) not in kind.types:
-        raise click.ClickException(f"{group!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
-    return found
+    if type_of(description) not in kind.types:
+        raise click.ClickException(f"{group!r} is a {str(type_of(description)).lower()} group, not a {kind.noun}")
+    return description
 
 
 def _refuse_active(described: AnyGroupDescription | None, asked: GroupCommandOptions) -> None:
@@ -101,28 +101,28 @@ def _input_topics(group: StreamsGroupDescription, requested: TopicSelection | No
     return requested
 
 
-def _refuse_others(requested: Iterable[str], known: Collection[str], what: str) -> None:
-    others = sorted(set(requested) - set(known))
+def _refuse_others(requested: Iterable[str], allowed: Collection[str], what: str) -> None:
+    others = sorted(set(requested) - set(allowed))
     if others:
         raise click.ClickException(
-            f"{', '.join(others)}: not an {what}, which has {', '.join(sorted(known)) or 'none'}"
+            f"{', '.join(others)}: not an {what}, which has {', '.join(sorted(allowed)) or 'none'}"
         )
 
 
 def _partitions(source: BrokerGroups, requested: TopicSelection) -> set[TopicPartition]:
     existing = source.partitions(requested.partitions)
     for topic, numbers in requested.partitions.items():
-        missing = [number for number in numbers or () if TopicPartition(topic, number) not in existing]
+        missing = [partition for partition in numbers or () if TopicPartition(topic, partition) not in existing]
         if missing:
             raise click.ClickException(f"the topic {topic!r} has no partition {missing[0]}")
-    return {place for place in existing if requested.has(place)}
+    return {partition for partition in existing if requested.has(partition)}
 
 
-def _planned_row(group: str, place: TopicPartition, change: OffsetChange) -> dict[str, Any]:
+def _planned_row(group: str, partition: TopicPartition, change: OffsetChange) -> dict[str, Any]:
     return {
         "group": group,
-        "topic": place.topic,
-        "partition": place.partition,
+        "topic": partition.topic,
+        "partition": partition.partition,
         "newOffset": change.after,
         "committedOffset": change.before if change.before >= 0 else None,
     }
@@ -138,7 +138,7 @@ def delete_offsets(
     if isinstance(described, StreamsGroupDescription):
         requested = _input_topics(described, requested)
     stored = source.group_offsets([group], share=kind.share)[group]
-    places = sorted(place for place in stored if requested is None or requested.has(place))
+    places = sorted(partition for partition in stored if requested is None or requested.has(partition))
     if not places:
         raise click.ClickException(f"the group {group!r} has no offsets for these topics")
     results = _deleted_offsets(kind, source, group, places)
@@ -153,23 +153,26 @@ def _deleted_offsets(
     """Delete offsets; in share groups all offsets of a topic are deleted together."""
     if not kind.share:
         return source.admin.delete_group_offsets(group, places)
-    topics = source.admin.delete_share_group_offsets(group, {place.topic for place in places}).outcomes
-    return Results({place: topics[place.topic] for place in places})
+    topics = source.admin.delete_share_group_offsets(group, {partition.topic for partition in places}).outcomes
+    return Results({partition: topics[partition.topic] for partition in places})
 
 
 def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGroups, output_format: str) -> None:
     """Delete groups, and the internal topics of streams groups; or print the planned deletions."""
-    names = asked.group or [each.group_id for each in source.list_groups() if each.type in kind.types]
+    names = asked.group or [group.group_id for group in source.list_groups() if group.type in kind.types]
     described = Results[str, AnyGroupDescription]({name: _existing(kind, source, name) for name in names})
-    topics = {name: _internal_topics(each) for name, each in described.ok.items()}
+    topics = {name: _internal_topics(group) for name, group in described.ok.items()}
     requested = None
     if asked.internal_topics:
-        requested = {topic for each in asked.internal_topics for topic in each.partitions}
-        known = {topic for each in topics.values() for topic in each}
-        _refuse_others(requested, known, f"internal topic of {', '.join(map(repr, names))}")
-    kept = {name: [each for each in found if requested is None or each in requested] for name, found in topics.items()}
+        requested = {topic for scope in asked.internal_topics for topic in scope.partitions}
+        existing = {topic for internal in topics.values() for topic in internal}
+        _refuse_others(requested, existing, f"internal topic of {', '.join(map(repr, names))}")
+    kept = {
+        name: [topic for topic in internal if requested is None or topic in requested]
+        for name, internal in topics.items()
+    }
     groups: Mapping[str, Any] = described.outcomes
-    gone: Mapping[Any, Any] = {topic: None for found in kept.values() for topic in found}
+    gone: Mapping[Any, Any] = {topic: None for internal in kept.values() for topic in internal}
     if not asked.dry_run:
         groups = {**groups, **source.admin.delete_groups(list(kept)).outcomes}
         internal = [topic for name, error in groups.items() if error is None for topic in kept[name]]
@@ -182,12 +185,12 @@ def delete(kind: GroupCommandSpec, asked: GroupCommandOptions, source: BrokerGro
 def _existing(kind: GroupCommandSpec, source: BrokerGroups, name: str) -> AnyGroupDescription | BrokerError:
     """Return the description of a group, or its error; a group of another kind is refused."""
     try:
-        found = source.describe_groups([name])[name]
+        description = source.describe_groups([name])[name]
     except BrokerError as error:
         return error
-    if type_of(found) not in kind.types:
-        raise click.ClickException(f"{name!r} is a {str(type_of(found)).lower()} group, not a {kind.noun}")
-    return found
+    if type_of(description) not in kind.types:
+        raise click.ClickException(f"{name!r} is a {str(type_of(description)).lower()} group, not a {kind.noun}")
+    return description
 
 
 def _internal_topics(group: AnyGroupDescription) -> list[str]:
@@ -210,9 +213,9 @@ def _deleted_rows(
     for name in groups:
         rows.append({"kind": "group", "name": name, "status": _status(groups, name, good)})
         rows += [
-            {"kind": "topic", "name": each, "status": _status(gone, each, good)}
-            for each in topics.get(name, ())
-            if each in gone
+            {"kind": "topic", "name": topic, "status": _status(gone, topic, good)}
+            for topic in topics.get(name, ())
+            if topic in gone
         ]
     return rows
 
@@ -224,7 +227,7 @@ def _status(results: Results[Any, Any], key: object, good: str = _SUCCESSFUL) ->
 
 def _report(*results: Results[Any, Any]) -> None:
     """Print each failure on standard error, and exit with status 1 after any failure."""
-    errors = [error for each in results for error in each.errors.values()]
+    errors = [error for outcomes in results for error in outcomes.errors.values()]
     for error in errors:
         echo(f"Error: {error}", err=True)
     if errors:

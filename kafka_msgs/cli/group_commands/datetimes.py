@@ -22,10 +22,10 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str | None)
     """Parse ``PnDTnHnMnS``, ISO 8601: ``P1D``, ``PT6H30M``, ``PT0.5S``."""
     if value is None:
         return None
-    found = _DURATION.fullmatch(value)
-    if found is None:
+    match = _DURATION.fullmatch(value)
+    if match is None:
         raise click.BadParameter(f"{value!r} is not PnDTnHnMnS, such as P1D or PT6H30M", ctx, param)
-    return timedelta(**{unit: float(number) for unit, number in found.groupdict().items() if number})
+    return timedelta(**{unit: float(number) for unit, number in match.groupdict().items() if number})
 
 
 def read_datetime(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:

@@ -23,12 +23,12 @@ def offset_rows(
 ) -> Iterator[Row]:
     """Yield a row for each partition that a member owns or the group has an offset for, by topic and partition."""
     owners = assigned_places(group)
-    for place in sorted({*owners, *offsets}):
-        owner, stored, limits = owners.get(place), offsets.get(place), bounds.get(place)
+    for partition in sorted({*owners, *offsets}):
+        owner, stored, limits = owners.get(partition), offsets.get(partition), bounds.get(partition)
         yield {
             "group": group.group_id,
-            "topic": place.topic,
-            "partition": place.partition,
+            "topic": partition.topic,
+            "partition": partition.partition,
             "leaderEpoch": stored and stored.leader_epoch,
             "committedOffset": stored and stored.offset,
             "endOffset": limits and limits.latest,
@@ -59,28 +59,28 @@ def assigned_places(
 ) -> dict[TopicPartition, GroupMember | StreamsGroupMemberDescription]:
     """Return the owner of each partition; in a streams group, the owner of the active task that reads it."""
     if isinstance(group, GroupDescription):
-        return {place: member for member in group.members for place in member.assignment}
+        return {partition: member for member in group.members for partition in member.assignment}
     topics = {
         part.subtopology_id: (*part.source_topics, *part.repartition_source_topics) for part in group.subtopologies
     }
     return {
-        TopicPartition(topic, number): member
+        TopicPartition(topic, partition): member
         for member in group.members
         for task in member.assignment.active_tasks
         for topic in topics.get(task.subtopology_id, ())
-        for number in task.partitions
+        for partition in task.partitions
     }
 
 
 def member_rows(group: AnyGroupDescription) -> Iterator[Row]:
     """Yield a row for each member."""
     if isinstance(group, GroupDescription):
-        return (_member(group, each) for each in group.members)
-    return (_streams_member(group, each) for each in group.members)
+        return (_member(group, member) for member in group.members)
+    return (_streams_member(group, member) for member in group.members)
 
 
 def _member(group: GroupDescription, member: GroupMember) -> Row:
-    mixed = group.type == GroupType.CONSUMER and any(each.classic for each in group.members)
+    mixed = group.type == GroupType.CONSUMER and any(member.classic for member in group.members)
     return {
         "group": group.group_id,
         "memberId": member.member_id,
@@ -98,8 +98,10 @@ def _member(group: GroupDescription, member: GroupMember) -> Row:
 
 def _places(places: Iterable[TopicPartition]) -> str:
     """Format partitions as ``orders:0,1; payments:0``."""
-    by_topic = groupby(sorted(places), lambda place: place.topic)
-    return "; ".join(f"{topic}:{','.join(str(each.partition) for each in found)}" for topic, found in by_topic)
+    by_topic = groupby(sorted(places), lambda partition: partition.topic)
+    return "; ".join(
+        f"{topic}:{','.join(str(partition.partition) for partition in partitions)}" for topic, partitions in by_topic
+    )
 
 
 def _streams_member(group: StreamsGroupDescription, member: StreamsGroupMemberDescription) -> Row:

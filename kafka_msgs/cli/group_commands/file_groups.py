@@ -44,13 +44,13 @@ class FileGroups:
 
     @cached_property
     def _found(self) -> GroupsRead:
-        found = read_groups_from(self._log_dirs)
-        self._problems += found.problems
-        return found
+        groups = read_groups_from(self._log_dirs)
+        self._problems += groups.problems
+        return groups
 
     @cached_property
     def _groups(self) -> Mapping[str, GroupWithOffsets]:
-        return {each.description.group_id: each for each in self._found.groups}
+        return {group.description.group_id: group for group in self._found.groups}
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -66,12 +66,12 @@ class FileGroups:
         """Return the groups that have records."""
         return [
             GroupListing(
-                group_id=each.group_id,
-                type=GroupType.parse(each.kind),
-                state=GroupState.parse(each.state),
-                protocol_type=each.protocol_type,
+                group_id=description.group_id,
+                type=GroupType.parse(description.kind),
+                state=GroupState.parse(description.state),
+                protocol_type=description.protocol_type,
             )
-            for each in (group.description for group in self._groups.values())
+            for description in (group.description for group in self._groups.values())
         ]
 
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
@@ -83,26 +83,26 @@ class FileGroups:
         """Return committed offsets of groups, or with ``share`` start offsets of share groups."""
         return {
             name: {
-                TopicPartition(each.topic, each.partition): OffsetWithLag(
-                    offset=each.offset,
-                    leader_epoch=each.leader_epoch,
-                    metadata=each.metadata,
-                    lag=each.lag if share else None,
+                TopicPartition(committed.topic, committed.partition): OffsetWithLag(
+                    offset=committed.offset,
+                    leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    lag=committed.lag if share else None,
                 )
-                for each in group.offsets
+                for committed in group.offsets
             }
             for name, group in self._named(groups).items()
         }
 
     def bounds(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogBounds]:
         """Return the bounds of the partitions that are in the log directories."""
-        found = {}
-        for each in partitions_in(self._log_dirs):
-            place = TopicPartition(each.topic, each.partition)
-            end = end_offset_of(each) if place in partitions else None
+        bounds = {}
+        for log in partitions_in(self._log_dirs):
+            partition = TopicPartition(log.topic, log.partition)
+            end = end_offset_of(log) if partition in partitions else None
             if end is not None:
-                found[place] = LogBounds(each.segments[0].base_offset, end)
-        return found
+                bounds[partition] = LogBounds(log.segments[0].base_offset, end)
+        return bounds
 
     def report_problems(self) -> None:
         """Print read problems on standard error, and exit with status 1 if there were any."""
@@ -118,7 +118,7 @@ class FileGroups:
             assignor=described.protocol or "",
             epoch=None if described.kind == "classic" else described.epoch,
             assignment_epoch=described.assignment_epoch,
-            members=tuple(self._member(each, classic=described.kind == "classic") for each in described.members),
+            members=tuple(self._member(member, classic=described.kind == "classic") for member in described.members),
             coordinator=None,
         )
 
@@ -138,7 +138,7 @@ class FileGroups:
         )
 
     def _places(self, member: MemberDescription, status: Status) -> tuple[TopicPartition, ...]:
-        return tuple(self._place(each) for each in member.assigned if each.status == status)
+        return tuple(self._place(assignment) for assignment in member.assigned if assignment.status == status)
 
     def _place(self, assigned: AssignedItem) -> TopicPartition:
         topic = assigned.topic or self._names.get(str(assigned.topic_id), str(assigned.topic_id))
@@ -157,8 +157,8 @@ def _streams(group: GroupWithOffsets) -> StreamsGroupDescription:
         group_epoch=described.epoch or 0,
         target_assignment_epoch=described.assignment_epoch or 0,
         topology_epoch=-1 if shape is None else shape.epoch,
-        subtopologies=tuple(_subtopology(each) for each in (shape.subtopologies if shape else ())),
-        members=tuple(_streams_member(each) for each in described.members),
+        subtopologies=tuple(_subtopology(subtopology) for subtopology in (shape.subtopologies if shape else ())),
+        members=tuple(_streams_member(member) for member in described.members),
         group_state=GroupState.parse(described.state),
         coordinator=None,
         authorized_operations=None,
@@ -177,10 +177,10 @@ def _subtopology(part: topology.Subtopology) -> StreamsGroupSubtopologyDescripti
 
 def _topic_infos(topics: Iterable[topology.TopicInfo]) -> dict[str, TopicInfo]:
     return {
-        each.name: TopicInfo(
-            partitions=each.partitions, topic_configs={config.key: config.value for config in each.topic_configs}
+        topic.name: TopicInfo(
+            partitions=topic.partitions, topic_configs={config.key: config.value for config in topic.topic_configs}
         )
-        for each in topics
+        for topic in topics
     }
 
 
@@ -206,9 +206,9 @@ def _streams_member(member: MemberDescription) -> StreamsGroupMemberDescription:
 
 def _tasks(member: MemberDescription, status: Status) -> Assignment:
     roles: dict[str, dict[str, list[int]]] = {"active": {}, "standby": {}, "warmup": {}}
-    for each in member.assigned:
-        if each.status == status:
-            roles[each.role].setdefault(str(each.subtopology_id), []).append(each.partition)
+    for task in member.assigned:
+        if task.status == status:
+            roles[task.role].setdefault(str(task.subtopology_id), []).append(task.partition)
     active, standby, warmup = (
         tuple(TaskIds(subtopology_id=name, partitions=tuple(sorted(numbers))) for name, numbers in tasks.items())
         for tasks in roles.values()

@@ -41,7 +41,7 @@ class Lag:
     """
 
     group: GroupListing
-    place: TopicPartition
+    partition: TopicPartition
     stored: OffsetWithLag
     end: int | None
     unread_since: int | None = None
@@ -65,36 +65,38 @@ def compute_lags(source: BrokerGroups, requested: Collection[str], *, times: boo
 
     Raises ``click.ClickException`` for a group that does not exist.
     """
-    listed = {each.group_id: each for each in source.list_groups()}
+    listed = {group.group_id: group for group in source.list_groups()}
     for name in requested:
         if name not in listed:
             raise click.ClickException(f"there is no group {name!r}")
     chosen = [listed[name] for name in requested or listed]
-    found = list(_lags(source, chosen))
-    since = _unread_times(source, [(each.place, each.stored.offset) for each in found if each.records]) if times else {}
+    lags = list(_lags(source, chosen))
+    since = _unread_times(source, [(lag.partition, lag.stored.offset) for lag in lags if lag.records]) if times else {}
     dated = [
         Lag(
-            group=each.group,
-            place=each.place,
-            stored=each.stored,
-            end=each.end,
-            unread_since=since.get((each.place, each.stored.offset)) if each.records else None,
+            group=lag.group,
+            partition=lag.partition,
+            stored=lag.stored,
+            end=lag.end,
+            unread_since=since.get((lag.partition, lag.stored.offset)) if lag.records else None,
         )
-        for each in found
+        for lag in lags
     ]
-    return sorted(dated, key=lambda each: (each.records is None, -(each.records or 0), each.group.group_id, each.place))
+    return sorted(dated, key=lambda lag: (lag.records is None, -(lag.records or 0), lag.group.group_id, lag.partition))
 
 
 def _lags(source: BrokerGroups, groups: Iterable[GroupListing]) -> Iterator[Lag]:
-    by_name = {each.group_id: each for each in groups}
-    share = [name for name, each in by_name.items() if each.type == GroupType.SHARE]
+    by_name = {group.group_id: group for group in groups}
+    share = [name for name, group in by_name.items() if group.type == GroupType.SHARE]
     others = [name for name in by_name if name not in share]
     offsets = {**source.group_offsets(others), **source.group_offsets(share, share=True)}
-    bounds: Mapping[TopicPartition, LogBounds] = source.bounds({place for each in offsets.values() for place in each})
+    bounds: Mapping[TopicPartition, LogBounds] = source.bounds(
+        {partition for stored in offsets.values() for partition in stored}
+    )
     for name, stored in offsets.items():
-        for place, each in stored.items():
-            limits = bounds.get(place)
-            yield Lag(group=by_name[name], place=place, stored=each, end=limits and limits.latest)
+        for partition, offset in stored.items():
+            limits = bounds.get(partition)
+            yield Lag(group=by_name[name], partition=partition, stored=offset, end=limits and limits.latest)
 
 
 def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[Position, int]:
@@ -103,21 +105,21 @@ def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[P
     A consumer has one position per partition, so several groups in one partition need several rounds.
     """
     todo: dict[TopicPartition, list[int]] = {}
-    for place, offset in sorted(set(positions)):
-        todo.setdefault(place, []).append(offset)
-    found: dict[Position, int] = {}
+    for partition, offset in sorted(set(positions)):
+        todo.setdefault(partition, []).append(offset)
+    times: dict[Position, int] = {}
     settings = {"partition_max_bytes": _ONE_FETCH_BYTES, "auto_offset_reset": "earliest"}
     consumer = Consumer(source.admin.client, **settings)  # type: ignore[arg-type]
     with counting("first unread records found") as progress:
         while todo:
-            progress(len(found))
-            round_of = {place: offsets.pop() for place, offsets in todo.items()}
+            progress(len(times))
+            round_of = {partition: offsets.pop() for partition, offsets in todo.items()}
             for position, timestamp in _first_times(consumer, round_of):
-                found[position] = timestamp
-                progress(len(found))
-            todo = {place: offsets for place, offsets in todo.items() if offsets}
+                times[position] = timestamp
+                progress(len(times))
+            todo = {partition: offsets for partition, offsets in todo.items() if offsets}
     consumer.close()
-    return found
+    return times
 
 
 def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) -> Iterator[tuple[Position, int]]:
@@ -131,11 +133,11 @@ def _first_times(consumer: Consumer, positions: Mapping[TopicPartition, int]) ->
         if not records:
             break
         for record in records:
-            place = TopicPartition(record.topic, record.partition)
-            if place in waiting:
-                waiting.discard(place)
+            partition = TopicPartition(record.topic, record.partition)
+            if partition in waiting:
+                waiting.discard(partition)
                 if record.timestamp >= 0:
-                    yield (place, positions[place]), record.timestamp
+                    yield (partition, positions[partition]), record.timestamp
         consumer.pause(*(positions.keys() - waiting))
 
 
@@ -145,8 +147,8 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
     return {
         "group": lag.group.group_id,
         "state": str(lag.group.state),
-        "topic": lag.place.topic,
-        "partition": lag.place.partition,
+        "topic": lag.partition.topic,
+        "partition": lag.partition.partition,
         "committedOffset": lag.stored.offset,
         "endOffset": lag.end,
         "lag": lag.records,

@@ -82,7 +82,7 @@ class GroupCommandOptions:
     @property
     def action(self) -> Action:
         """The action of the command."""
-        return next(each for each in _ACTIONS if getattr(self, each))
+        return next(action for action in _ACTIONS if getattr(self, action))
 
     @property
     def view(self) -> View:
@@ -93,8 +93,8 @@ class GroupCommandOptions:
     def wanted_topics(self) -> TopicSelection | None:
         """The selected topics, or None for all topics."""
         whole = TopicSelection(partitions={})
-        for each in self.topics:
-            whole |= each
+        for partitions in self.topics:
+            whole |= partitions
         return whole if self.topics else None
 
     def given(self, names: Collection[str]) -> Iterator[str]:
@@ -119,18 +119,18 @@ def _one_source(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | N
     given = list(asked.given(("bootstrap_server", "log_dirs")))
     if len(given) == 1:
         return None
-    words = [flags[each] for each in ("bootstrap_server", "log_dirs") if each in flags]
+    words = [flags[name] for name in ("bootstrap_server", "log_dirs") if name in flags]
     return f"expected {' or '.join(words)}" + (", not both" if given else "")
 
 
 def _one_action(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
-    return _exactly_one(asked, [each for each in _ACTIONS if each in flags], flags)
+    return _exactly_one(asked, [action for action in _ACTIONS if action in flags], flags)
 
 
 def _belongs(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
     for name in asked.given(_ONLY_WITH):
         if asked.action not in _ONLY_WITH[name]:
-            actions = " or ".join(flags[each] for each in _ONLY_WITH[name] if each in flags)
+            actions = " or ".join(flags[action] for action in _ONLY_WITH[name] if action in flags)
             return f"{flags[name]} goes with {actions} only"
     return None
 
@@ -148,7 +148,7 @@ def _groups(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
 
 
 def _one_view(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
-    given = [flags[each] for each in asked.given(("offsets", "members", "state"))]
+    given = [flags[name] for name in asked.given(("offsets", "members", "state"))]
     if asked.action == "describe" and len(given) > 1:
         return f"expected one of {', '.join(given)}"
     if asked.action == "describe" and asked.state:
@@ -166,7 +166,7 @@ def _one_scope(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | No
 
 
 def _one_spec(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
-    return _exactly_one(asked, [each for each in _SPECS if each in flags], flags) if asked.reset_offsets else None
+    return _exactly_one(asked, [spec for spec in _SPECS if spec in flags], flags) if asked.reset_offsets else None
 
 
 def _decided(asked: GroupCommandOptions, flags: Mapping[str, str]) -> str | None:
@@ -177,8 +177,8 @@ def _exactly_one(asked: GroupCommandOptions, names: Collection[str], flags: Mapp
     given = list(asked.given(names))
     if len(given) == 1:
         return None
-    words = ", ".join(flags[each] for each in given or names)
+    words = ", ".join(flags[name] for name in given or names)
     return f"expected only one of {words}" if given else f"expected one of {words}"
 
 
-assert {each.name for each in fields(GroupCommandOptions)} >= set(_ONLY_WITH), "each option has a value"
+assert {field.name for field in fields(GroupCommandOptions)} >= set(_ONLY_WITH), "each option has a value"

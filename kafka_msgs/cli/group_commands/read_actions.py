@@ -67,8 +67,8 @@ def run_action(kind: GroupCommandSpec, asked: GroupCommandOptions, cluster: Clus
 def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
     states = _parsed(asked.state, GroupState, kind.states, "state")
     types = _parsed(asked.type, GroupType, kind.types, "type")
-    listed = [each for each in _of_kind(kind, source) if each.state in states and each.type in types]
-    rows = [{"group": each.group_id, "type": str(each.type), "state": str(each.state)} for each in listed]
+    listed = [group for group in _of_kind(kind, source) if group.state in states and group.type in types]
+    rows = [{"group": group.group_id, "type": str(group.type), "state": str(group.state)} for group in listed]
     headings = {"group": "GROUP"}
     headings |= {"type": "TYPE"} if asked.type is not None else {}
     headings |= {"state": "STATE"} if asked.state is not None else {}
@@ -81,33 +81,35 @@ def _list(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSourc
             echo(one_line(row["group"]) if is_terminal() else row["group"])
 
 
-def _parsed(text: str | None, words: type[Any], known: Sequence[Any], what: str) -> Collection[Any]:
+def _parsed(text: str | None, words: type[Any], allowed: Sequence[Any], what: str) -> Collection[Any]:
     """Return the states or types in a text, or all of them without a text. Raises ``click.UsageError``."""
     if not text:
-        return known if text is None or what == "type" else (*known, GroupState.UNKNOWN)
-    found = [words.parse(each) for each in text.split(",")]
-    if not set(found) <= set(known):
-        raise click.UsageError(f"--{what} {text}: expected some of {', '.join(map(str, known))}")
-    return found
+        return allowed if text is None or what == "type" else (*allowed, GroupState.UNKNOWN)
+    parsed = [words.parse(word) for word in text.split(",")]
+    if not set(parsed) <= set(allowed):
+        raise click.UsageError(f"--{what} {text}: expected some of {', '.join(map(str, allowed))}")
+    return parsed
 
 
 def _of_kind(kind: GroupCommandSpec, source: GroupSource) -> Iterator[GroupListing]:
     """Yield the groups of a kind; a classic group counts as a consumer group unless it belongs to, say, Connect."""
-    for each in source.list_groups():
-        if each.type in kind.types and (each.type != GroupType.CLASSIC or each.protocol_type in ("consumer", "")):
-            yield each
+    for group in source.list_groups():
+        if group.type in kind.types and (group.type != GroupType.CLASSIC or group.protocol_type in ("consumer", "")):
+            yield group
 
 
 def _describe(kind: GroupCommandSpec, asked: GroupCommandOptions, source: GroupSource, output_format: str) -> None:
-    names = asked.group or [each.group_id for each in _of_kind(kind, source)]
+    names = asked.group or [group.group_id for group in _of_kind(kind, source)]
     described = list(source.describe_groups(names, listed=not asked.group).values())
-    for each in described:
-        if type_of(each) not in kind.types:
-            raise click.ClickException(f"{each.group_id!r} is a {str(type_of(each)).lower()} group, not a {kind.noun}")
+    for group in described:
+        if type_of(group) not in kind.types:
+            raise click.ClickException(
+                f"{group.group_id!r} is a {str(type_of(group)).lower()} group, not a {kind.noun}"
+            )
     if asked.old_output:
         echo(_NOTE)
     _warn(kind, described)
-    shown = [each for each in described if each.members] if asked.old_output else described
+    shown = [group for group in described if group.members] if asked.old_output else described
     _print(output_format, kind, asked, list(_rows(kind, asked, source, shown)))
 
 
@@ -117,22 +119,22 @@ def _rows(
     if asked.view == "state":
         yield from map(state_row, described)
     elif asked.view == "members":
-        for each in described:
-            yield from member_rows(each)
+        for group in described:
+            yield from member_rows(group)
     else:
-        offsets = source.group_offsets([each.group_id for each in described], share=kind.share)
-        places = {place for each in described for place in (*assigned_places(each), *offsets[each.group_id])}
+        offsets = source.group_offsets([group.group_id for group in described], share=kind.share)
+        places = {place for group in described for place in (*assigned_places(group), *offsets[group.group_id])}
         bounds = source.bounds(places)
-        for each in described:
-            yield from offset_rows(each, offsets[each.group_id], bounds)
+        for group in described:
+            yield from offset_rows(group, offsets[group.group_id], bounds)
 
 
 def _warn(kind: GroupCommandSpec, described: Sequence[AnyGroupDescription]) -> None:
-    for each in described:
-        name = f"{kind.noun.capitalize()} '{each.group_id}'"
-        if state_of(each) == GroupState.EMPTY:
+    for group in described:
+        name = f"{kind.noun.capitalize()} '{group.group_id}'"
+        if state_of(group) == GroupState.EMPTY:
             echo(f"Error: {name} has no active members.", err=True)
-        elif state_of(each) in _REBALANCING:
+        elif state_of(group) in _REBALANCING:
             echo(f"Warning: {name} is rebalancing.", err=True)
 
 

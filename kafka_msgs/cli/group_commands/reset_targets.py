@@ -70,7 +70,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise click.ClickException(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     named = bool(lines) and {"topic", "partition"} <= set(lines[0][1])
-    names = [_NAMED.get(each, each) for each in lines[0][1]] if named else None
+    names = [_NAMED.get(name, name) for name in lines[0][1]] if named else None
     for where, fields in lines[named:]:
         columns = names or (_FIELDS if len(fields) == len(_FIELDS) else _FIELDS[1:])
         yield where, dict(zip(columns, fields, strict=True)) if len(columns) == len(fields) else {}

@@ -20,23 +20,23 @@ Row = dict[str, Any]
 
 def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
     """Yield a row for each group that still exists."""
-    described = source.describe_groups([each.group_id for each in listed], listed=True)
-    listed = [each for each in listed if each.group_id in described]
-    names = [each.group_id for each in listed]
-    share = [each.group_id for each in listed if each.type == GroupType.SHARE]
+    described = source.describe_groups([group.group_id for group in listed], listed=True)
+    listed = [group for group in listed if group.group_id in described]
+    names = [group.group_id for group in listed]
+    share = [group.group_id for group in listed if group.type == GroupType.SHARE]
     offsets = {
         **source.group_offsets([name for name in names if name not in share]),
         **source.group_offsets(share, share=True),
     }
-    bounds = source.bounds({place for each in offsets.values() for place in each})
-    for each in listed:
-        group, stored = described[each.group_id], offsets[each.group_id]
+    bounds = source.bounds({partition for stored in offsets.values() for partition in stored})
+    for listing in listed:
+        group, stored = described[listing.group_id], offsets[listing.group_id]
         rows = [row for row in offset_rows(group, stored, bounds) if row["committedOffset"] is not None]
         lags = [row["lag"] for row in rows if row["lag"] is not None]
         yield {
-            "group": each.group_id,
-            "kind": str(each.type).lower(),
-            "protocol": each.protocol_type,
+            "group": listing.group_id,
+            "kind": str(listing.type).lower(),
+            "protocol": listing.protocol_type,
             "state": str(state_of(group)),
             "epoch": group.group_epoch if isinstance(group, StreamsGroupDescription) else group.epoch,
             "members": len(group.members),
@@ -50,7 +50,7 @@ def summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[
 
 def member_summaries(source: BrokerGroups, listed: Sequence[GroupListing]) -> Iterator[Row]:
     """Yield a row for each member of the groups."""
-    for name, group in source.describe_groups([each.group_id for each in listed], listed=True).items():
+    for name, group in source.describe_groups([listing.group_id for listing in listed], listed=True).items():
         for member in group.members:
             row = {
                 "group": name,
@@ -89,15 +89,15 @@ def _streams(member: StreamsGroupMemberDescription) -> Row:
 
 
 def _places(places: Sequence[TopicPartition]) -> list[str]:
-    return [f"{each.topic}-{each.partition}" for each in places]
+    return [f"{partition.topic}-{partition.partition}" for partition in places]
 
 
 def _tasks(assignment: Assignment) -> list[str]:
     """Format each task as ``standby 1_0``, as in rows from files."""
     roles = {"active": assignment.active_tasks, "standby": assignment.standby_tasks, "warmup": assignment.warmup_tasks}
     return [
-        f"{role} {task.subtopology_id}_{number}"
+        f"{role} {task.subtopology_id}_{partition}"
         for role, tasks in roles.items()
         for task in tasks
-        for number in task.partitions
+        for partition in task.partitions
     ]

@@ -25,10 +25,10 @@ class TopicSelection:
 
     partitions: Mapping[str, tuple[int, ...] | None]
 
-    def has(self, place: TopicPartition) -> bool:
+    def has(self, partition: TopicPartition) -> bool:
         """Whether a partition is selected."""
-        requested = self.partitions.get(place.topic, ())
-        return requested is None or place.partition in requested
+        requested = self.partitions.get(partition.topic, ())
+        return requested is None or partition.partition in requested
 
     def __or__(self, other: TopicSelection) -> TopicSelection:
         return TopicSelection(partitions={**self.partitions, **other.partitions})
@@ -40,8 +40,8 @@ def read_topics(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 
 
 def _topics(value: str, ctx: click.Context, param: click.Parameter) -> TopicSelection:
-    if found := _PARTITIONS.fullmatch(value):
-        return TopicSelection(partitions={found["topic"]: tuple(map(int, found["partitions"].split(",")))})
+    if match := _PARTITIONS.fullmatch(value):
+        return TopicSelection(partitions={match["topic"]: tuple(map(int, match["partitions"].split(",")))})
     if _NAMES.fullmatch(value):
         return TopicSelection(partitions=dict.fromkeys(value.split(",")))
     raise click.BadParameter(f"{value!r} is not TOPIC,TOPIC or TOPIC:PARTITION,PARTITION", ctx, param)

@@ -56,9 +56,9 @@ class Consumption:
     def _records(self) -> Iterator[ConsumerRecord]:
         last_arrival = time.monotonic()
         while remaining := self._remaining():
-            found = self.consumer.poll(_POLL_SECONDS, max_records=_MAX_POLL_RECORDS)
-            if found:
-                yield from (each for each in found if self._is_before_end(each))
+            records = self.consumer.poll(_POLL_SECONDS, max_records=_MAX_POLL_RECORDS)
+            if records:
+                yield from (record for record in records if self._is_before_end(record))
                 self._commit()
                 last_arrival = time.monotonic()
             elif self.ends is not None and time.monotonic() > last_arrival + self.stall_seconds:
@@ -68,8 +68,8 @@ class Consumption:
         """Return the partitions before their ends, as text. Without ends, there are always more records."""
         if self.ends is None:
             return "all"
-        before = (place for place, end in self.ends.items() if self.consumer.position(place) < end)
-        return ", ".join(f"{place.topic}-{place.partition}" for place in before)
+        before = (partition for partition, end in self.ends.items() if self.consumer.position(partition) < end)
+        return ", ".join(f"{partition.topic}-{partition.partition}" for partition in before)
 
     def _is_before_end(self, record: ConsumerRecord) -> bool:
         return self.ends is None or record.offset < self.ends.get(TopicPartition(record.topic, record.partition), 0)
@@ -77,7 +77,9 @@ class Consumption:
     def _commit(self) -> None:
         """Commit the offsets of partitions that the consumer still has."""
         if self.commits and self._handled:
-            self.consumer.commit({place: self._handled[place] for place in self._handled if place in self._assigned()})
+            self.consumer.commit(
+                {partition: self._handled[partition] for partition in self._handled if partition in self._assigned()}
+            )
         self._handled.clear()
 
     def _assigned(self) -> frozenset[TopicPartition]:

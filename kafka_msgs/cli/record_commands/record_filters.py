@@ -35,8 +35,8 @@ def record_filter(
 
     def matches(record: ConsumerRecord) -> bool:
         return (
-            all(_found(each, record.key) for each in keys)
-            and all(_found(each, record.value) for each in values)
+            all(_found(pattern, record.key) for pattern in keys)
+            and all(_found(pattern, record.value) for pattern in values)
             and all(any(name == n and _found(each, value) for n, value in record.headers) for name, each in headers)
         )
 

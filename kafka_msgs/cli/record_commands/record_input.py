@@ -37,11 +37,11 @@ def records_of_lines(
     """Yield a record for each line. The text before the separator is the key; encoders receive the text as JSON."""
     for number, line in enumerate(source, 1):
         text = line.removesuffix(b"\n").removesuffix(b"\r")
-        key, found, value = text.partition(separator) if separator else (b"", b"", text)
+        key, has_key, value = text.partition(separator) if separator else (b"", b"", text)
         try:
             yield NewRecord(
-                _content(value if found else text, null_marker, value_encoder),
-                _content(key, null_marker, key_encoder) if found else None,
+                _content(value if has_key else text, null_marker, value_encoder),
+                _content(key, null_marker, key_encoder) if has_key else None,
             )
         except (ValueError, RecursionError) as error:
             raise CommandError(f"line {number}: {error}") from None
@@ -74,15 +74,15 @@ def records_of_json_lines(
                 raise CommandError(f"line {number}: {error}") from None
 
 
-def _record(found: Any, key_encoder: Encoder, value_encoder: Encoder) -> NewRecord:
-    if not isinstance(found, dict) or not found.keys() <= {*_FIELDS}:
+def _record(fields: Any, key_encoder: Encoder, value_encoder: Encoder) -> NewRecord:
+    if not isinstance(fields, dict) or not fields.keys() <= {*_FIELDS}:
         raise ValueError(f"expected an object with some of {', '.join(_FIELDS)}")
     for name in ("partition", "timestamp"):
-        if type(found.get(name)) not in (int, type(None)):
+        if type(fields.get(name)) not in (int, type(None)):
             raise ValueError(f"{name}: expected a whole number")
-    headers = tuple((str(name), _bytes(value)) for name, value in found.get("headers", ()))
-    key, value = key_encoder(found.get("key")), value_encoder(found.get("value"))
-    return NewRecord(value, key, headers, found.get("partition"), found.get("timestamp"))
+    headers = tuple((str(name), _bytes(value)) for name, value in fields.get("headers", ()))
+    key, value = key_encoder(fields.get("key")), value_encoder(fields.get("value"))
+    return NewRecord(value, key, headers, fields.get("partition"), fields.get("timestamp"))
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -112,8 +112,8 @@ class RecordPrinter:
     def _field(self, part: Part, record: ConsumerRecord) -> bytes:
         if isinstance(part, bytes):
             return part
-        found = _FIELDS[part](self, record)
-        return found if isinstance(found, bytes) else str(found).encode()
+        value = _FIELDS[part](self, record)
+        return value if isinstance(value, bytes) else str(value).encode()
 
 
 def _length(data: Payload | None) -> int:

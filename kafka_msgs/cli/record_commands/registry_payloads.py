@@ -25,7 +25,7 @@ def open_registry(url: str, timeout: float) -> SchemaRegistryClient:
     """Return a client of the registry at a URL, which may contain a user and a password. ``timeout`` is in seconds."""
     parts = urlsplit(url)
     address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    user, password = (None if each is None else unquote(each) for each in (parts.username, parts.password))
+    user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
     return SchemaRegistryClient(address, user=user, password=password, timeout_ms=max(1, int(timeout * 1000)))
 
 

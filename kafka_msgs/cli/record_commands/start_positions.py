@@ -50,10 +50,13 @@ def assign(client: Client, consumer: Consumer, topics: Sequence[str], partitions
     """Assign the partitions, and seek to the start position."""
     admin = Admin(client)
     led, leaderless = _partitions(admin, topics, partitions)
-    for place in leaderless:
-        echo(f"Warning: {place.topic}-{place.partition} has no leader; its records are missing until it has.", err=True)
+    for partition in leaderless:
+        echo(
+            f"Warning: {partition.topic}-{partition.partition} has no leader; its records are missing until it has.",
+            err=True,
+        )
     first, last = (
-        {place: each.offset for place, each in admin.list_offsets(dict.fromkeys(led, spec)).all().items()}
+        {partition: offset.offset for partition, offset in admin.list_offsets(dict.fromkeys(led, spec)).all().items()}
         for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
     )
     consumer.assign([*led, *leaderless])
@@ -66,10 +69,10 @@ def assign(client: Client, consumer: Consumer, topics: Sequence[str], partitions
         consumer.seek_to_time(int(start[1:]))
     elif start.startswith("-"):
         consumer.seek_to_end(*leaderless)
-        consumer.seek({place: max(first[place], last[place] + int(start)) for place in led})
+        consumer.seek({partition: max(first[partition], last[partition] + int(start)) for partition in led})
     else:
         consumer.seek(dict.fromkeys(leaderless, int(start)))
-        consumer.seek({place: min(max(first[place], int(start)), last[place]) for place in led})
+        consumer.seek({partition: min(max(first[partition], int(start)), last[partition]) for partition in led})
     return Start(last, leaderless)
 
 
@@ -80,10 +83,12 @@ def _partitions(
     led: list[TopicPartition] = []
     leaderless: list[TopicPartition] = []
     for name, topic in admin.describe_topics(topics).all().items():
-        for each in topic.partitions:
-            if not numbers or each.partition_index in numbers:
-                (led if each.leader_id >= 0 else leaderless).append(TopicPartition(str(name), each.partition_index))
-    missing = sorted(set(numbers) - {each.partition for each in (*led, *leaderless)})
+        for partition in topic.partitions:
+            if not numbers or partition.partition_index in numbers:
+                (led if partition.leader_id >= 0 else leaderless).append(
+                    TopicPartition(str(name), partition.partition_index)
+                )
+    missing = sorted(set(numbers) - {partition.partition for partition in (*led, *leaderless)})
     if missing:
         raise CommandError(f"there is no partition {missing[0]} of {', '.join(topics)}")
     return led, leaderless

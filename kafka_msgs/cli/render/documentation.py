@@ -31,13 +31,13 @@ def _module_documentation(source: str) -> dict[str, dict[str, str]]:
 
 
 def _documented(node: ast.ClassDef) -> dict[str, str]:
-    found = {}
+    texts = {}
     for field, below in zip(node.body, node.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             text = _string(below)
             if text is not None:
-                found[field.target.id] = _one_line(text)
-    return found
+                texts[field.target.id] = _one_line(text)
+    return texts
 
 
 def _string(node: ast.stmt) -> str | None:

@@ -40,7 +40,7 @@ def exchange_facts(exchange: Exchange) -> dict[str, Any]:
         "latencyUs": exchange.latency_us,
         "requestSize": exchange.request.size,
         "responseSize": None if response is None else response.size,
-        "errors": {each.path: each.name or each.code for each in exchange.errors},
+        "errors": {error.path: error.name or error.code for error in exchange.errors},
         "problem": "; ".join(problem.reason for problem in exchange.problems) or None,
     }
 
@@ -75,7 +75,7 @@ def item_text(item: Item) -> str:
     response = item.response
     latency = "no answer" if item.latency_us is None else f"{item.latency_us / 1000:.3f} ms"
     sizes = f"{item.request.size} > {'-' if response is None else response.size} B"
-    wrong = [f"{each.path}={each.name or each.code}" for each in item.errors]
+    wrong = [f"{error.path}={error.name or error.code}" for error in item.errors]
     wrong += [problem.reason for problem in item.problems]
     api = f"{item.api or item.api_key} v{item.version}"
     who = f"{item.connection.number:>4}  {item.client_id or '-'}"

@@ -57,7 +57,7 @@ def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], ti
     numbers = [any(type(row[name]) in (int, float) for row in listed) for name in requested]
     out = console()
     widths = next(
-        (found for most in _TEXT_WIDTHS if sum(found := _widths(requested, cells, numbers, most)) < out.width), None
+        (widths for most in _TEXT_WIDTHS if sum(widths := _widths(requested, cells, numbers, most)) < out.width), None
     )
     if widths is None:
         print_paragraphs(out, requested, cells)
@@ -74,8 +74,8 @@ def _print_table(columns: Sequence[str], listed: Sequence[Mapping[str, Any]], ti
 def _widths(requested: Sequence[str], cells: Sequence[Sequence[str]], numbers: Sequence[bool], most: int) -> list[int]:
     """Return the minimum widths of columns, gaps included; at most ``most`` letters of a text must fit on one line."""
     widths = []
-    for place, (name, number) in enumerate(zip(requested, numbers, strict=True)):
-        words = [word for row in cells for word in row[place].split(" ")]
+    for column, (name, number) in enumerate(zip(requested, numbers, strict=True)):
+        words = [word for row in cells for word in row[column].split(" ")]
         longest = max(map(len, words), default=0)
         heading = max(map(len, _heading(name).split()))
         widths.append(_GAP + max(heading, longest if number else min(longest, most)))

@@ -59,14 +59,14 @@ def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | No
     cls = _EMBEDDED.get((struct, attribute))
     if cls is None or not data or protocol_type not in (None, CONSUMER):
         return None
-    found = decode_embedded(cls, bytes(data))
-    return None if protocol_type is None and found.fault else found
+    nested = decode_embedded(cls, bytes(data))
+    return None if protocol_type is None and nested.fault else nested
 
 
-def read_as(found: EmbeddedMessage[Message]) -> int:
+def read_as(nested: EmbeddedMessage[Message]) -> int:
     """Return the display version of an embedded message: its own, or the highest version of this release."""
-    assert found.message is not None, "only a message has a version"
-    return min(found.version or 0, found.message.INFO.versions.highest)
+    assert nested.message is not None, "only a message has a version"
+    return min(nested.version or 0, nested.message.INFO.versions.highest)
 
 
 def readable_json(message: Message, version: int) -> dict[str, Any]:
@@ -115,16 +115,16 @@ def _field(struct: type[Any], step: Step, value: Any, output_format: Any, protoc
         if declared.item.op is not Op.STRUCT:
             return {name: output_format}
         inner, pairs = declared.item.inner, zip(value, output_format, strict=True)
-        return {name: [_readable(inner, each, its_form, protocol_type) for each, its_form in pairs]}
+        return {name: [_readable(inner, item, its_form, protocol_type) for item, its_form in pairs]}
     if declared.op is Op.INT64 and is_time(step.attribute):
         return {name: output_format, time_name(name): iso_of_ms(value)}
     return {name: output_format, **_decoded(name, opened(struct, step.attribute, value, protocol_type))}
 
 
-def _decoded(name: str, found: EmbeddedMessage[Message] | None) -> dict[str, Any]:
+def _decoded(name: str, nested: EmbeddedMessage[Message] | None) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    if found is not None and found.message is not None:
-        shown[f"{name}Decoded"] = {"version": found.version, **found.message.to_json(read_as(found))}
-    if found is not None and found.fault is not None:
-        shown[f"{name}Problem"] = str(found.fault)
+    if nested is not None and nested.message is not None:
+        shown[f"{name}Decoded"] = {"version": nested.version, **nested.message.to_json(read_as(nested))}
+    if nested is not None and nested.fault is not None:
+        shown[f"{name}Problem"] = str(nested.fault)
     return shown

@@ -34,9 +34,9 @@ Summary = Callable[[], dict[str, Any]]
 """Returns the last row, after all other rows have been printed."""
 
 
-def print_rows(output_format: str, found: Iterator[Named], summary: Summary) -> None:
+def print_rows(output_format: str, rows: Iterator[Named], summary: Summary) -> None:
     """Print rows as they come, and the summary after them; ``output_format`` is one of the command's ``FORMS``."""
-    _PRINTERS[output_format](found, summary)
+    _PRINTERS[output_format](rows, summary)
 
 
 def _fact(named: Named) -> dict[str, Any]:
@@ -44,21 +44,21 @@ def _fact(named: Named) -> dict[str, Any]:
     return {"kind": row.kind, "file": str(path), **row.facts}
 
 
-def _print_lines(found: Iterator[Named], summary: Summary) -> None:
-    while part := list(islice(found, _ROWS_A_WRITE)):
-        echo("\n".join(json_text(_fact(each)) for each in part))
+def _print_lines(rows: Iterator[Named], summary: Summary) -> None:
+    while part := list(islice(rows, _ROWS_A_WRITE)):
+        echo("\n".join(json_text(_fact(row)) for row in part))
     echo(json_text({"kind": "summary", **summary()}))
 
 
-def _print_json(found: Iterator[Named], summary: Summary) -> None:
-    listed = [_fact(each) for each in found]
+def _print_json(rows: Iterator[Named], summary: Summary) -> None:
+    listed = [_fact(row) for row in rows]
     echo(json_text({"rows": listed, "summary": summary()}, indent=2))
 
 
-def _print_tables(found: Iterator[Named], summary: Summary) -> None:
+def _print_tables(rows: Iterator[Named], summary: Summary) -> None:
     """Print a table for each run of rows of one form; long runs are split to limit memory use."""
     show = _show_on_terminal if sys.stdout.isatty() or os.environ.get("FORCE_COLOR") else _show_aligned
-    for (path, kind, names), run in groupby(found, lambda each: (each[0], each[1].kind, tuple(each[1].facts))):
+    for (path, kind, names), run in groupby(rows, lambda row: (row[0], row[1].kind, tuple(row[1].facts))):
         while part := list(islice(run, _ROWS_A_TABLE)):
             cells = [[_cell(value) for value in row.facts.values()] for _, row in part]
             show(f"{path}: {kind}", names, cells)

@@ -34,8 +34,8 @@ def short_time(milliseconds: int | None) -> str | None:
 
 def streams_times(metadata: str | None) -> dict[str, Any]:
     """Return the partition time that Kafka Streams wrote as offset metadata; None for other metadata."""
-    found = decode_streams_metadata(metadata)
-    time = None if found is None else found.partition_time
+    decoded = decode_streams_metadata(metadata)
+    time = None if decoded is None else decoded.partition_time
     return {"partitionTimestamp": time, "partitionTime": iso_of_ms(time)}
 
 
@@ -61,7 +61,7 @@ def is_time(attribute: str) -> bool:
 
 def time_name(name: str) -> str:
     """Return the name of the readable form: ``maxTimestamp`` is the number, ``maxTime`` the text."""
-    return _NUMBER.sub(lambda found: f"{found[1] or found[2]}ime", name)
+    return _NUMBER.sub(lambda match: f"{match[1] or match[2]}ime", name)
 
 
 def with_times(facts: dict[str, Any]) -> dict[str, Any]:

@@ -37,24 +37,24 @@ def _add_fields(tree: Tree, plan: StructPlan, item: Any, above: str | None) -> N
     protocol_type = protocol_type_of(item, above)
     for step in plan.steps + plan.tagged:
         value = getattr(item, step.attribute)
-        found = opened(plan.cls, step.attribute, value, protocol_type)
-        if found is None:
+        nested = opened(plan.cls, step.attribute, value, protocol_type)
+        if nested is None:
             _add_field(tree, step, value, protocol_type)
         else:
-            _add_opened(tree, step, value, found)
+            _add_opened(tree, step, value, nested)
     for tag, raw in item.unknown_tagged_fields:
         tree.add(_label(f"unknown tag {tag}", raw.hex()))
 
 
-def _add_opened(tree: Tree, step: Step, data: bytes, found: EmbeddedMessage[Message]) -> None:
-    if found.message is None:
+def _add_opened(tree: Tree, step: Step, data: bytes, nested: EmbeddedMessage[Message]) -> None:
+    if nested.message is None:
         branch = tree.add(_label(step.attribute, plain(data)))
     else:
-        what = f"{len(data)} bytes, {found.message.INFO.name} v{found.version}"
+        what = f"{len(data)} bytes, {nested.message.INFO.name} v{nested.version}"
         branch = tree.add(_label(step.attribute, what))
-        _add_fields(branch, compile_plan(type(found.message), read_as(found)).root, found.message, None)
-    if found.fault is not None:
-        branch.add(Text(str(found.fault), style="red"))
+        _add_fields(branch, compile_plan(type(nested.message), read_as(nested)).root, nested.message, None)
+    if nested.fault is not None:
+        branch.add(Text(str(nested.fault), style="red"))
 
 
 def _add_field(tree: Tree, step: Step, value: Any, protocol_type: str | None) -> None:
@@ -64,8 +64,8 @@ def _add_field(tree: Tree, step: Step, value: Any, protocol_type: str | None) ->
         tree.add(_label(step.attribute, _scalar(step, value)))
     elif declared.op is Op.ARRAY:
         branch = tree.add(_label(step.attribute, f"{len(value)} x {element.inner.cls.__name__}"))
-        for number, each in enumerate(value):
-            _add_fields(branch.add(Text(f"[{number}]", style="dim")), element.inner, each, protocol_type)
+        for number, item in enumerate(value):
+            _add_fields(branch.add(Text(f"[{number}]", style="dim")), element.inner, item, protocol_type)
     else:
         _add_fields(tree.add(_label(step.attribute, element.inner.cls.__name__)), element.inner, value, protocol_type)
 

@@ -1,6 +1,6 @@
 """Client traffic per API and version: counts, latencies, sizes and errors.
 
-Owns the statistics, which are the same as in ``kafka_msgs.capture.summary``, for captures of any size.
+Computes the statistics, which are the same as in ``kafka_msgs.capture.summary``, for captures of any size.
 """
 
 from __future__ import annotations

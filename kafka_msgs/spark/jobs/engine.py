@@ -1,6 +1,6 @@
 """Jobs as Spark tasks: each task reads one partition, on any filesystem.
 
-Owns the job inputs at given paths, and the single Spark query. ``kafka_msgs.pipeline`` implements the tasks, which
+Handles the job inputs at given paths, and the single Spark query. ``kafka_msgs.pipeline`` implements the tasks, which
 reduce rows while reading them, so that rows do not pass through the JVM.
 """
 

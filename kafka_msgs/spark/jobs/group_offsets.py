@@ -1,6 +1,6 @@
 """Committed offsets of all groups, latest and history, from the records of ``__consumer_offsets``.
 
-Owns the rules that a coordinator applies when it loads the topic: the record with the highest offset of each group,
+Defines the rules that a coordinator applies when it loads the topic: the record with the highest offset of each group,
 topic and partition wins, a record without a value is a deletion, and a record in a transaction counts if the
 transaction was committed. Empty groups are included. ``group_state`` describes the groups.
 """

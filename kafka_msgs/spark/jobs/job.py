@@ -1,6 +1,6 @@
 """The definition and execution of a job: it writes tables one by one to Parquet, then a report about them.
 
-Owns the order of steps and the output locations. The module of a job defines the content of its tables, and
+Defines the order of steps and the output locations. The module of a job defines the content of its tables, and
 ``publishing`` supports formats other than Parquet.
 """
 

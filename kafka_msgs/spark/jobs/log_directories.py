@@ -1,7 +1,7 @@
 """The partitions in the log directories of a job, and their log end offsets.
 
-Owns the input paths of jobs, on any filesystem. The source ``kafka-log`` accepts the same paths and reads the records.
-``kafka_msgs.offline`` reads the file of end offsets.
+Resolves the input paths of jobs, on any filesystem. The source ``kafka-log`` accepts the same paths and reads the
+records. ``kafka_msgs.offline`` reads the file of end offsets.
 """
 
 from __future__ import annotations

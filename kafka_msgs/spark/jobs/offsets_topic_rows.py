@@ -1,7 +1,7 @@
 """The classification of ``__consumer_offsets`` rows before decoding, and the time columns of job tables.
 
-Owns the Spark expressions that classify a row as a commit, a group record, a marker, or a problem. Only rows that need
-decoding are passed to Python. A time in a table is a timestamp. A column with the suffix ``Ms`` contains Kafka's
+Contains the Spark expressions that classify a row as a commit, a group record, a marker, or a problem. Only rows that
+need decoding are passed to Python. A time in a table is a timestamp. A column with the suffix ``Ms`` contains Kafka's
 number.
 """
 

@@ -1,6 +1,6 @@
 """Timestamp lookups in partitions on other filesystems, for ``kafka_msgs.offline.log_timestamps``.
 
-Owns the minimal reads for a lookup: indexes or their ends, and a few batches. If a segment has no index, the result is
+Reads the minimum for a lookup: indexes or their ends, and a few batches. If a segment has no index, the result is
 unknown.
 """
 

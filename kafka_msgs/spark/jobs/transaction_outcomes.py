@@ -1,7 +1,7 @@
 """The transaction outcome of each row, from the marker after it.
 
-Owns the matching of rows and markers: the next marker of the same producer in the same partition. Rows may be records
-or batches, since either has an offset and a producer.
+Matches rows and markers: the next marker of the same producer in the same partition. Rows may be records or batches,
+since either has an offset and a producer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Differential fuzzing: all executors process random messages and damaged bytes, and must agree.
 
-Owns the comparisons, and the data to reproduce a difference: the seed and the bytes. ``kafka_msgs.testing`` generates
-the values, and ``kafka_msgs.codec`` provides the executors. The reference executor defines the correct result.
+Contains the comparisons, and the data to reproduce a difference: the seed and the bytes. ``kafka_msgs.testing``
+generates the values, and ``kafka_msgs.codec`` provides the executors. The reference executor defines the correct
+result.
 """
 
 from __future__ import annotations

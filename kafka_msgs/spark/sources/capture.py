@@ -1,6 +1,6 @@
 """The data source ``kafka-capture``: captured network traffic as a table, one row per exchange.
 
-Owns the columns, and the handling of faults in each mode. Each file is one split, because the meaning of a packet
+Defines the columns, and the handling of faults in each mode. Each file is one split, because the meaning of a packet
 depends on earlier packets. ``kafka_msgs.capture`` reads the files.
 """
 

@@ -1,7 +1,7 @@
 """The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, one row per record.
 
-Owns the frame around the records of this topic, and the control records between them. The rows are the history of the
-log, or the content of a KRaft snapshot if its file is given.
+Defines the frame around the records of this topic, and the control records between them. The rows are the history of
+the log, or the content of a KRaft snapshot if its file is given.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Typed rows of Kafka's internal topics: the base of the sources for single topics.
 
-Owns the output forms of keys and values, and the handling of unreadable records. ``log`` and ``log_rows`` read the log.
-The source of a topic determines record types and defines further columns.
+Defines the output forms of keys and values, and the handling of unreadable records. ``log`` and ``log_rows`` read the
+log. The source of a topic determines record types and defines further columns.
 """
 
 from __future__ import annotations

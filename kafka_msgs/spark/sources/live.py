@@ -1,7 +1,7 @@
 """The data source ``kafka-live``: topics of running brokers as a table and as a stream, without a jar.
 
-Owns the options, and the reading of tasks: an offset range of one partition. ``live_topics`` determines the start and
-end positions, and ``live_writing`` writes. It connects with ``kafka_msgs.client``.
+Defines the options, and the reading of tasks: an offset range of one partition. ``live_topics`` determines the start
+and end positions, and ``live_writing`` writes. It connects with ``kafka_msgs.client``.
 """
 
 from __future__ import annotations

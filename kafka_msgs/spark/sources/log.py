@@ -1,7 +1,7 @@
 """The data source ``kafka-log``: the segments of partitions as a table, one row per record.
 
-Owns the options that choose the content of rows, which the sources of internal topics share. ``read_plan`` selects the
-data, ``log_rows`` converts parts to rows, ``log_stream`` implements streams, and ``log_writing`` writes.
+Defines the options that choose the content of rows, which the sources of internal topics share. ``read_plan`` selects
+the data, ``log_rows`` converts parts to rows, ``log_stream`` implements streams, and ``log_writing`` writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The resume and end positions of reads from a growing log: its current partitions, and the offsets of a checkpoint.
 
-Owns the detection of lost data: records removed by retention, an end that moved back, a deleted partition, a recreated
-topic. ``log_stream`` reads the records between two positions.
+Detects lost data: records removed by retention, an end that moved back, a deleted partition, a recreated topic.
+``log_stream`` reads the records between two positions.
 """
 
 from __future__ import annotations

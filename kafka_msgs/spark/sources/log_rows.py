@@ -1,6 +1,6 @@
 """Conversion of the batches in a file part to rows: record columns, typed keys and values, and damage.
 
-Owns the columns of ``kafka-log`` and the behaviour of the modes. ``kafka_msgs.columns`` converts records to columns,
+Defines the columns of ``kafka-log`` and the behaviour of the modes. ``kafka_msgs.columns`` converts records to columns,
 and ``splits`` determines the parts.
 """
 

@@ -1,6 +1,6 @@
 """Log directories as streams: reads a growing log in micro-batches.
 
-Owns the options of a stream, and the ranges of its batches. A range has the same rows as in a table read.
+Defines the options of a stream, and the ranges of its batches. A range has the same rows as in a table read.
 ``log_offsets`` determines the start and end of the log. All state is in Spark's checkpoint.
 """
 

@@ -1,6 +1,6 @@
 """Offset ranges of a partition, and the batches of a file that contain them.
 
-Owns the rules for the content of a range: its batches, and damage that may have contained records of it.
+Defines the rules for the content of a range: its batches, and damage that may have contained records of it.
 ``segment_lookup`` finds the start position in the file. The result depends only on the file and the range, not on the
 precision of the start position.
 """

@@ -1,6 +1,6 @@
 """The data source ``kafka-offsets``: the records of ``__consumer_offsets`` as a table, one row per record.
 
-Owns the columns of offset commits. The rows are the history of the topic, including tombstones;
+Defines the columns of offset commits. The rows are the history of the topic, including tombstones;
 ``kafka_msgs.spark.jobs`` computes the resulting state.
 """
 

@@ -1,6 +1,6 @@
 """The options of a data source: parses the texts that Spark passes, or refuses them by name.
 
-Owns the keywords and units of options, and the error for a wrong one. The sources define the effect of options.
+Defines the keywords and units of options, and the error for a wrong one. The sources define the effect of options.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The plan of a read: its files, offset bounds and splits, and the reader of these.
 
-Owns the options that select data. ``log_rows`` converts parts to rows, and ``log_stream`` reads growing logs.
+Defines the options that select data. ``log_rows`` converts parts to rows, and ``log_stream`` reads growing logs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The segments of a tiered partition, as files that are read like the files of a log directory.
 
-Owns the locations of a segment's files in the layout of its remote storage. ``remote_options`` finds the segments.
+Defines the locations of a segment's files in the layout of its remote storage. ``remote_options`` finds the segments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The files selected by the remote storage options: the storage, its metadata topic, and a broker's log directory.
 
-Owns these options, and the conversion of segment ranges to files. ``kafka_msgs.offline.remote_ranges`` finds the
+Defines these options, and the conversion of segment ranges to files. ``kafka_msgs.offline.remote_ranges`` finds the
 segments and assigns offsets to them.
 """
 

@@ -1,8 +1,8 @@
 """Lookups in a segment by offset or time, through its indexes.
 
-Owns the lookups, on any filesystem. They read only the used part of the indexes, and a few batches of the segment. An
-index entry is trusted only if a valid batch with matching offsets is at its position, because a wrong position would
-lose rows. ``offset_bounds`` chooses the segments.
+Implements the lookups, on any filesystem. They read only the used part of the indexes, and a few batches of the
+segment. An index entry is trusted only if a valid batch with matching offsets is at its position, because a wrong
+position would lose rows. ``offset_bounds`` chooses the segments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Conversion of rows to records: the columns of a sink, and their values in records.
 
-Owns the check of columns, and the conversion of Arrow to values. ``live_writing`` and ``log_writing`` write the
-records.
+Checks columns, and converts Arrow to values. ``live_writing`` and ``log_writing`` write the records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Splitting of files into separately read parts, with the transaction state that each part needs.
 
-Owns the split positions, and the transactions for each part. Files are split at the start of valid batches, so that the
-parts together yield the same rows and damage as the complete file. ``log_rows`` reads parts, and ``read_committed``
+Defines the split positions, and the transactions for each part. Files are split at the start of valid batches, so that
+the parts together yield the same rows and damage as the complete file. ``log_rows`` reads parts, and ``read_committed``
 finds the transactions. This module does not need Spark.
 """
 

@@ -85,7 +85,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 def table() -> str:
     """Return the features of all clients as a Markdown table."""
-    lines = [["", *FEATURES], ["---"] * (len(FEATURES) + 1)]
+    lines = [["feature", *FEATURES], ["---"] * (len(FEATURES) + 1)]
     for feature in EXPECTED:
         cells = ("yes" if feature in features else "" for features in FEATURES.values())
         lines.append([_NAMES.get(feature, feature), *cells])
