@@ -159,7 +159,7 @@ thread-sanitizer: $(CORE) ## run tests in threads under ThreadSanitizer, on a CP
 	$(call instrumented,$(GCC) -fsanitize=thread,$(CHECKED)/threads.so,$(FREE)/tsan/bin/python)
 	PYTHONPATH=.:generator KAFKA_MSGS_BACKEND=c KAFKA_MSGS_TEST_CORE=$(CHECKED)/threads.so \
 	TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/free_threading/tsan.supp" setarch --addr-no-randomize \
-	$(FREE)/tsan/bin/python -X gil=0 -m pytest $(SELECTION) tests/free_threading
+	$(FREE)/tsan/bin/python -X gil=0 -m pytest --capture=sys $(SELECTION) tests/free_threading
 
 .venv/fuzz: .venv/dev
 	$(PIP) atheris==3.0.0
