@@ -71,7 +71,6 @@ class AsyncConsumer(AsyncFacade):
         # blocking: threadless: bool = False,
         **options: Unpack[ConsumerOptions],
     ) -> None:
-        super().__init__()
         self.config: ConsumerConfig = self._take_client(
             servers,
             options,

@@ -68,7 +68,6 @@ class Consumer(BlockingFacade):
         threadless: bool = False,
         **options: Unpack[ConsumerOptions],
     ) -> None:
-        super().__init__()
         self.config: ConsumerConfig = self._take_client(
             servers,
             options,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from random import Random
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka_msgs.client.cluster_metadata import TopicPartition
@@ -443,8 +444,9 @@ class ConsumerCore:
         self._fetcher.restart()
 
     def on_fork(self) -> None:
-        """Refuse every call in a child process: the consumer belongs to the parent."""
+        """Refuse every call in a child process. A thread that exists in the parent only may have held the lock."""
         self.closed = True
+        self.state.lock = RLock()
 
     def on_exit(self, deadline: float) -> Flow[None]:
         """Close the consumer when the process exits."""

@@ -74,7 +74,6 @@ class AsyncProducer(AsyncFacade):
         # blocking: threadless: bool = False,
         **options: Unpack[ProducerOptions],
     ) -> None:
-        super().__init__()
         self.config: ProducerConfig = self._take_client(
             servers,
             options,

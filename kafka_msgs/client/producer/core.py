@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.binary_layouts import HEADER_SIZE
@@ -419,9 +420,13 @@ class ProducerCore:
         self._sender, self._sending = self._new_sender(), None
 
     def on_fork(self) -> None:
-        """Remove all open batches in a child process, so that the next call raises ``ForkedError``."""
+        """Remove all open batches in a child process, so that the next call raises ``ForkedError``.
+
+        A thread that exists in the parent only may have held the lock.
+        """
         self._topics.clear()
         self._closed = True
+        self._lock = self.accumulator.lock = Lock()
 
     def on_exit(self, deadline: float) -> Flow[None]:
         """The process ends."""

@@ -68,7 +68,6 @@ class Producer(BlockingFacade):
         threadless: bool = False,
         **options: Unpack[ProducerOptions],
     ) -> None:
-        super().__init__()
         self.config: ProducerConfig = self._take_client(
             servers,
             options,
