@@ -123,7 +123,13 @@ class AsyncProducer(AsyncFacade):
         now = time_ns() // _NS_PER_MS
         if timestamp is None:
             timestamp = now
+        if headers:
+            headers = tuple(headers)
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
+        # blocking: if added is None and not self._threadless:
+        # blocking:     added = self.core.add_to_new_batch(
+        # blocking:         topic, value, key, partition, timestamp, headers, on_delivery
+        # blocking:     )
         if added is None:
             flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
             added = await self._run(flow)

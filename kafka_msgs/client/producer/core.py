@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.binary_layouts import HEADER_SIZE
@@ -159,6 +159,43 @@ class ProducerCore:
                 yield from self._room(deadline)
             else:
                 self._open_batch(queues, key, partition, room)
+                self._sender.wake()
+
+    def add_to_new_batch(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int,
+        headers: Headers,
+        on_delivery: Callable[..., Any] | None = None,
+    ) -> tuple[ProducerBatch, int] | None:
+        """Open a batch and add a record in the caller's thread, like ``add``, if that needs nothing but memory.
+
+        Returns None if the I/O thread must do it: for a new topic, a full buffer, an error or a transaction.
+        """
+        queues = self._topics.get(topic)
+        if queues is None or self._transactions is not None or queues.metadata is not self._core.cluster.topic(topic):
+            return None
+        size = self._checked_size(value, key, headers)
+        record = topic, value, key, partition, timestamp, headers, on_delivery
+        with self._lock:
+            if self._closed or self._sender.fatal is not None or self._sending is None or self._sending.done:
+                return None
+            if (added := self.add(*record)) is not None:
+                return added
+            room = self.accumulator.can_allocate(size)
+            if room is None:
+                return None
+            self._core.network.post(self._wake_sender)
+            self._open_batch(queues, key, partition, room)
+            return self.add(*record)
+
+    def _wake_sender(self) -> None:
+        """Wake the sender after a thread has opened a batch. It holds the lock until it has added the first record."""
+        with self._lock:
+            self._sender.wake()
 
     def add_table(self, topic: str, table: Any, now_ms: int) -> Flow[list[PartitionedRows]]:
         """Add the rows of an Arrow table, and return their batches. Rows without a timestamp get ``now_ms``."""
@@ -193,6 +230,7 @@ class ProducerCore:
 
     def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:
         """Open a batch for the partition of the next record. Without a key, this may switch the partition."""
+        transactional = self._transactions is not None
         if partition is None and key is None and self._partitioner is None:
             if queues.sticky is not None:
                 self.accumulator.close(queues.sticky)
@@ -201,9 +239,7 @@ class ProducerCore:
                 return
         else:
             queue = self._queue(queues, key, partition)
-        transactional = self._transactions is not None
         self.accumulator.open_batch(queue, room, self._core.network.now(), transactional)
-        self._sender.wake()
 
     def _queue(self, queues: TopicQueues, key: Payload | None, partition: int | None) -> PartitionQueue:
         """Return the partition of a record. Raises ``RecordWriteError`` if the partition does not exist."""
@@ -259,7 +295,7 @@ class ProducerCore:
                 raise cause
         partitions = self._core.cluster.partitions(topic)
         led = [number for number, info in sorted(partitions.items()) if info.leader is not None]
-        return self.accumulator.topic(topic, max(partitions) + 1, led)
+        return self.accumulator.topic(topic, max(partitions) + 1, led, self._core.cluster.topic(topic))
 
     def _room(self, deadline: float) -> Flow[None]:
         """Wait for buffer memory, until a batch is done."""
@@ -386,7 +422,8 @@ class ProducerCore:
         """Deliver records until the deadline, and fail the remaining ones. An open transaction is aborted."""
         if self._closed:
             return
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._core.network.events.discard(self)
         self._core.directory.metrics.remove_gauge(self._gauges)
         self.accumulator.close_all()
@@ -399,7 +436,8 @@ class ProducerCore:
 
     def stop(self) -> None:
         """Fail all undelivered records, and stop the sender."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._sender.close()
         if self._sending is not None:
             self._sending.cancel()
@@ -426,7 +464,7 @@ class ProducerCore:
         """
         self._topics.clear()
         self._closed = True
-        self._lock = self.accumulator.lock = Lock()
+        self._lock = self.accumulator.lock = RLock()
 
     def on_exit(self, deadline: float) -> Flow[None]:
         """The process ends."""

@@ -116,7 +116,11 @@ class Producer(BlockingFacade):
         now = time_ns() // _NS_PER_MS
         if timestamp is None:
             timestamp = now
+        if headers:
+            headers = tuple(headers)
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
+        if added is None and not self._threadless:
+            added = self.core.add_to_new_batch(topic, value, key, partition, timestamp, headers, on_delivery)
         if added is None:
             flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
             added = self._run(flow)
