@@ -49,9 +49,10 @@ class ClientCore:
         """The newest metadata."""
         return self.directory.cluster
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client by Kafka's names, such as ``request-latency-avg``."""
-        return self.directory.metrics.snapshot()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client, or those of a topic, by Kafka's names."""
+        metrics = self.directory.metrics
+        return metrics.snapshot() if topic is None else metrics.topic_snapshot(topic)
 
     def deadline(self, timeout: float | None) -> float:
         """Return the deadline ``timeout`` seconds from now. None is the configured timeout."""

@@ -332,9 +332,12 @@ class AsyncConsumer(AsyncFacade):
         """Return the names of all topics visible to the client, excluding internal topics."""
         return await self._run(self.core.positions.topics(self._deadline(timeout)))
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``."""
-        return self.client.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.client.metrics(topic)
 
     # Group membership and closing
 

@@ -92,10 +92,11 @@ class ConsumerCore:
         tasks = (self._member, self._upkeep, *self._fetcher.tasks)
         return [task for task in tasks if task is not None and not task.done]
 
-    def _gauges(self) -> dict[str, float]:
-        """Return the current metrics: the largest lag, and the number of partitions."""
-        lags = [each.lag for each in self.partitions if each.lag is not None]
-        assigned = {"assigned-partitions": float(len(self.partitions))}
+    def _gauges(self, topic: str | None) -> dict[str, float]:
+        """Return the current metrics of a topic or of all topics: the largest lag, and the number of partitions."""
+        partitions = [each for each in self.partitions if topic in (None, each.name.topic)]
+        lags = [each.lag for each in partitions if each.lag is not None]
+        assigned = {"assigned-partitions": float(len(partitions))}
         return assigned | ({"records-lag-max": float(max(lags))} if lags else {})
 
     # Operations for the user

@@ -182,9 +182,12 @@ class AsyncProducer(AsyncFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return await self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
-        return self.client.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.client.metrics(topic)
 
     # Transactions
 

@@ -86,8 +86,10 @@ class ProducerCore:
         """Return the deadline ``timeout`` seconds from now. None is the delivery timeout."""
         return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
 
-    def _gauges(self) -> dict[str, float]:
-        """Return the current metrics: the buffer memory."""
+    def _gauges(self, topic: str | None) -> dict[str, float]:
+        """Return the current metrics: the buffer memory, which all topics share."""
+        if topic is not None:
+            return {}
         total = self._config.buffer_memory
         return {
             "buffer-total-bytes": float(total),
