@@ -87,6 +87,7 @@ class BrokerConnection:
         """The step that a failure names."""
         self._opening_since = 0.0
         self.hooks = NO_HOOKS
+        self._dialer: Dialer | None = None
         self._unsent: list[_Timing] = []
         """The timings of requests that are not sent yet."""
         self.clock: Callable[[], float] = lambda: 0.0
@@ -114,6 +115,7 @@ class BrokerConnection:
         try:
             start = partial(cls._start, network, config, broker_id, hooks)
             connection = yield from dialer.dial(address, start, deadline)
+            connection._dialer = dialer
             yield from shake_hands(connection, network, config, dialer, deadline)
             connection._open_for_requests()
         except DeadlineError as error:
@@ -178,7 +180,7 @@ class BrokerConnection:
             if limit is not None:
                 self._timed_out_requests.append((pending, limit))
             raise DeadlineError(waiting_for=f"the answer to {name} from {self.address}")
-        self.close()
+        self.close_overdue()
         reason = f"no answer to {name} within {self._request_timeout:g} s"
         raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
 
@@ -187,7 +189,16 @@ class BrokerConnection:
         while self._timed_out_requests and self._timed_out_requests[0][0].done:
             self._timed_out_requests.popleft()
         if self._timed_out_requests and self._timed_out_requests[0][1] <= now:
-            self.close()
+            self.close_overdue()
+
+    def close_overdue(self) -> None:
+        """End the connection because the broker did not answer in time. Other brokers are preferred for a while."""
+        if self._dialer is not None:
+            self._dialer.unanswered(self.address)
+        if self._transport is not None:
+            self._transport.close()
+        reason = f"no answer within {self._request_timeout:g} s"
+        self._end(ConnectionFailedError(address=str(self.address), step="request", reason=reason))
 
     def send_when_ready(self, send: Callable[[], Future[T]], deadline: float | None) -> Flow[Future[T]]:
         """Call a function that sends one request, when the in-flight limit allows it. See ``TurnQueue.send``."""

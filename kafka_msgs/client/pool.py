@@ -98,7 +98,7 @@ class ConnectionPool:
     def any_connection(self, *, deadline: float) -> Flow[BrokerConnection]:
         """Return a connection to any broker: an open one if possible, then a known broker, then a bootstrap address."""
         connection = self._least_loaded()
-        if connection is not None:
+        if connection is not None and (not self._is_silent(connection) or len(self.cluster.brokers) < 2):
             yield from self._renew(connection, deadline)
             return connection
         for broker_id in self._in_order_of_backoff(self.cluster.brokers):
@@ -113,23 +113,23 @@ class ConnectionPool:
     def ready_connection(self) -> BrokerConnection | None:
         """Return an open connection to any broker whose session does not need renewal, or None."""
         connection = self._least_loaded()
-        if connection is None or connection.reauthenticate_at is not None or self._renewing:
+        if connection is None or self._is_silent(connection):
+            return None
+        if connection.reauthenticate_at is not None or self._renewing:
             return None
         return connection
 
     def _least_loaded(self) -> BrokerConnection | None:
-        """Return the open connection with the fewest in-flight requests."""
+        """Return the open connection with the fewest in-flight requests, if possible to a broker that answers."""
         for each in self._connections:
             self._check(each)
-        idlest = self._first if self._first is not None and self._first.alive else None
-        for (_, purpose), connection in self._links.items():
-            if (
-                purpose == GENERAL_PURPOSE
-                and connection.alive
-                and (idlest is None or connection.in_flight < idlest.in_flight)
-            ):
-                idlest = connection
-        return idlest
+        general = (each for (_, purpose), each in self._links.items() if purpose == GENERAL_PURPOSE)
+        first = () if self._first is None else (self._first,)
+        alive = [each for each in (*first, *general) if each.alive]
+        return min(alive, key=lambda each: (self._is_silent(each), each.in_flight), default=None)
+
+    def _is_silent(self, connection: BrokerConnection) -> bool:
+        return self.dialer.is_silent(connection.address)
 
     def _check(self, connection: BrokerConnection) -> None:
         """Close a connection with an overdue response, or one that was unused for ``connection_max_idle``."""
@@ -144,9 +144,12 @@ class ConnectionPool:
             connection.close()
 
     def _in_order_of_backoff(self, nodes: Iterable[int]) -> list[int]:
-        """Return brokers in random order, recently failed brokers last."""
-        places = self.cluster.brokers
-        return sorted(self._shuffled(nodes), key=lambda broker_id: self.dialer.ready_at(places[broker_id].address))
+        """Return brokers in random order, those last that failed or did not answer recently."""
+        dialer, addresses = self.dialer, {each: self.cluster.brokers[each].address for each in nodes}
+        return sorted(
+            self._shuffled(nodes),
+            key=lambda each: (dialer.is_silent(addresses[each]), dialer.ready_at(addresses[each])),
+        )
 
     def last_failure(self, broker_id: int) -> ConnectionFailedError | None:
         """Return the last failure of a broker, or None if the last connection to it succeeded."""

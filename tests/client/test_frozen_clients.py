@@ -57,7 +57,7 @@ def test_a_member_that_stood_still_longer_than_its_session_returns_nothing_befor
     user.core.subscribe(["t"])
     assert [record.value for record in user.poll(10.0, room=1)] == [b"0"]
     cluster.network.time += 60.0
-    assert user.core.take(1, []) == []
+    assert user.core.taker.take(1, []) == []
     name = TopicPartition("t", 0)
     partition = user.core.partitions.get(name)
     assert partition is None or partition.position == 1

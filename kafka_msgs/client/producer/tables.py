@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
+from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
 from kafka_msgs.records.builder import RowColumns
 
-__all__ = ["COLUMNS", "PartitionedRows", "delivery_table", "rows_of"]
+if TYPE_CHECKING:
+    from kafka_msgs.client.network import Network
+    from kafka_msgs.client.producer.core import ProducerCore
+    from kafka_msgs.client.producer.record_accumulator import TopicQueues
+
+__all__ = ["COLUMNS", "PartitionedRows", "add_rows", "delivery_table", "rows_of"]
 
 COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
 """The optional columns of a table."""
@@ -105,6 +111,26 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
         found = {name: _READ[name](name, batch.column(name)) for name in batch.schema.names}
         partitions = _partitions(found.get("partition"), found.get("key"), batch.num_rows, topic, count, partitioner)
         yield _sorted(found, partitions, batch.num_rows, now)
+
+
+def add_rows(core: ProducerCore, network: Network, queues: TopicQueues, rows: PartitionedRows) -> Flow[None]:
+    """Add rows to the batches of their partitions, or of partitions in turn. The first row of each batch opens it."""
+    lock = core.accumulator.lock
+    for partition, start, stop in rows.runs:
+        while start < stop:
+            queue = queues.sticky if partition is None else queues.queues[partition]
+            assert queue is not None
+            with lock:
+                added = 0 if queue.open is None else rows.add(queue.open, start, stop)
+            if not added:
+                value, key, timestamp, headers = rows.row(start)
+                batch, index = yield from core.add_when_possible(
+                    queues.topic, value, key, partition, timestamp, headers
+                )
+                rows.sent.append((batch, index, 1))
+                added = 1
+                yield Wait((), network.now())
+            start += added
 
 
 def delivery_table(pieces: list[PartitionedRows]) -> Any:
