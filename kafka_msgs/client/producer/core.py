@@ -202,7 +202,7 @@ class ProducerCore:
         queues = yield from self._known(topic, self._core.network.now() + self._config.max_block)
         pieces = list(rows_of(table, topic, len(queues.queues), now_ms, self._placement.partitioner))
         for rows in pieces:
-            yield from add_rows(self, self._core.network, queues, rows)
+            yield from add_rows(queues, rows, self.add_when_possible, self._lock)
         return pieces
 
     def delivered(self, pieces: list[PartitionedRows], deadline: float) -> Flow[Any]:

@@ -21,8 +21,6 @@ from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnEr
 from kafka_msgs.records.builder import RowColumns
 
 if TYPE_CHECKING:
-    from kafka_msgs.client.network import Network
-    from kafka_msgs.client.producer.core import ProducerCore
     from kafka_msgs.client.producer.record_accumulator import TopicQueues
 
 __all__ = ["COLUMNS", "PartitionedRows", "add_rows", "delivery_table", "rows_of"]
@@ -33,6 +31,8 @@ COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
 _RESULT: Final = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("timestamp", pa.int64())])
 _ANY: Final = -1
 """Means any partition."""
+_AT_ONCE: Final = 0.0
+"""A time that has passed: a wait until then lets other flows run."""
 
 
 @define(eq=False)
@@ -113,9 +113,13 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
         yield _sorted(found, partitions, batch.num_rows, now)
 
 
-def add_rows(core: ProducerCore, network: Network, queues: TopicQueues, rows: PartitionedRows) -> Flow[None]:
-    """Add rows to the batches of their partitions, or of partitions in turn. The first row of each batch opens it."""
-    lock = core.accumulator.lock
+def add_rows(
+    queues: TopicQueues, rows: PartitionedRows, add: Callable[..., Flow[tuple[ProducerBatch, int]]], lock: Any
+) -> Flow[None]:
+    """Add rows to the batches of their partitions, or of partitions in turn, which the lock guards.
+
+    ``add`` opens a batch with a record. It adds the first row of each batch.
+    """
     for partition, start, stop in rows.runs:
         while start < stop:
             queue = queues.sticky if partition is None else queues.queues[partition]
@@ -124,12 +128,10 @@ def add_rows(core: ProducerCore, network: Network, queues: TopicQueues, rows: Pa
                 added = 0 if queue.open is None else rows.add(queue.open, start, stop)
             if not added:
                 value, key, timestamp, headers = rows.row(start)
-                batch, index = yield from core.add_when_possible(
-                    queues.topic, value, key, partition, timestamp, headers
-                )
+                batch, index = yield from add(queues.topic, value, key, partition, timestamp, headers)
                 rows.sent.append((batch, index, 1))
                 added = 1
-                yield Wait((), network.now())
+                yield Wait((), _AT_ONCE)
             start += added
 
 
