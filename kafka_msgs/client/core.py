@@ -50,7 +50,7 @@ class ClientCore:
         return self.directory.cluster
 
     def metrics(self, topic: str | None = None) -> dict[str, float]:
-        """Return the metrics of the client, or those of a topic, by Kafka's names."""
+        """Return the metrics of the client, or of one topic, by Kafka's names."""
         metrics = self.directory.metrics
         return metrics.snapshot() if topic is None else metrics.topic_snapshot(topic)
 

@@ -114,7 +114,7 @@ class Dialer:
         record.not_before = now + pause * self._random.uniform(0.8, 1.2)
 
     def unanswered(self, address: Address) -> None:
-        """Record that a broker did not answer a request in time. Its other connections may hang, too."""
+        """Record that a broker did not answer a request in time. Its other connections may hang as well."""
         self._record(address).silent_until = self._network.now() + self._config.request_timeout
 
     def is_silent(self, address: Address) -> bool:

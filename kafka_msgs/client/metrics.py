@@ -14,7 +14,7 @@ __all__ = ["ClientMetrics"]
 WINDOW: Final = 30.0
 
 Gauge: TypeAlias = Callable[[str | None], Mapping[str, float]]
-"""A function that returns current values by metric name: those of a topic, or those of the client."""
+"""A function that returns current values by metric name, for one topic or, with None, for the client."""
 
 
 class _Window:
@@ -49,7 +49,7 @@ class _Window:
 
 
 class _RecordMetrics:
-    """The metrics of records: those of the whole client, or those of one topic."""
+    """The metrics of the records of a client, or of one topic."""
 
     def __init__(self, now: float) -> None:
         self.totals = dict.fromkeys(

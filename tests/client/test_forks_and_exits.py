@@ -294,7 +294,7 @@ print("end", flush=True)
 
 
 def test_a_consumer_leaves_its_group_at_the_exit(servers: str, topic: str) -> None:
-    """Nobody waits for the session of a program that ended: its partition has a new owner at once."""
+    """The group does not wait until the session expires: the partition has a new owner at once."""
     code = """
 import sys
 from kafka_msgs.client import Consumer, Producer

@@ -175,7 +175,7 @@ def test_a_broker_that_is_stopped_beyond_every_timeout_costs_no_record() -> None
 
 
 class GroupReader(threading.Thread):
-    """A member of a group that reads and commits in a thread of its own, until it has ``count`` records."""
+    """A group member in a separate thread, which reads and commits until it has ``count`` records."""
 
     def __init__(self, servers: str, topic: str, **options: Any) -> None:
         super().__init__(daemon=True)

@@ -36,7 +36,7 @@ class PartitionQueue:
 
     @property
     def unsent(self) -> list[ProducerBatch]:
-        """All batches, in order. An interrupted call may have left the open batch as the last closed one, too."""
+        """All batches, in order. After an interrupted call, the open batch may also be the last closed one."""
         batch = self.open
         return list(self.closed) if batch is None or batch in self.closed else [*self.closed, batch]
 
