@@ -304,7 +304,12 @@ def test_a_full_batch_does_not_make_a_send_wait_for_the_io_thread(
         producer.send(topic, b"first").result()
         flows: list[Any] = []
         run = producer.client.network.run
-        monkeypatch.setattr(producer.client.network, "run", lambda flow: (flows.append(flow), run(flow))[1])
+
+        def count(flow: Any) -> Any:
+            flows.append(flow)
+            return run(flow)
+
+        monkeypatch.setattr(producer.client.network, "run", count)
         for number in range(200):
             producer.send(topic, b"%d" % number)
         assert len(flows) <= 1  # for newer metadata
