@@ -58,9 +58,10 @@ def run(code: str, *arguments: str, options: tuple[str, ...] = STRICT) -> subpro
 
 
 REFUSED = """
-import os, sys, threading, time
+import os, signal, sys, threading, time
 from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.errors import ForkedError
+os.register_at_fork(after_in_child=lambda: signal.alarm(30))
 
 def refuses(call):
     try:
