@@ -10,11 +10,12 @@ through ``attrs.fields``, ``inspect.signature`` or a call of ``__init__``, makes
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
 import attrs
+
+from kafka_msgs.fork_locks import fork_lock
 
 __all__ = [
     "MADE_INIT",
@@ -45,7 +46,7 @@ METADATA_KEY: Final = "kafka_msgs"
 
 _NOT_COPIED: Final = ("__dict__", "__weakref__")
 
-_completing: Final = RLock()
+_completing: Final = fork_lock()
 
 
 class Field:

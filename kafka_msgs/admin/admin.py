@@ -94,7 +94,6 @@ class Admin(BlockingFacade):
         threadless: bool = False,
         **options: Unpack[ClientOptions],
     ) -> None:
-        super().__init__()
         self._take_client(
             servers,
             options,

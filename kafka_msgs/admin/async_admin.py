@@ -96,7 +96,6 @@ class AsyncAdmin(AsyncFacade):
         # blocking: threadless: bool = False,
         **options: Unpack[ClientOptions],
     ) -> None:
-        super().__init__()
         self._take_client(
             servers,
             options,

@@ -147,7 +147,7 @@ class CoordinatorFanOut(_FanOut[str]):
 
     def brokers_of(self, keys: Sequence[str]) -> Flow[dict[str, int | BrokerError]]:
         """Return the coordinator of each key."""
-        found = yield from self._core.directory.find_coordinators(keys, self._kind, deadline=self._deadline)
+        found = yield from self._core.directory.coordinators.find_all(keys, self._kind, deadline=self._deadline)
         return {key: _error(place, key) if isinstance(place, E) else place for key, place in found.items()}
 
     def invalidate(self, key: str) -> None:

@@ -79,9 +79,12 @@ class AsyncClient:
         """Run a flow over the connections of this client, and return its value."""
         return await self.network.run(flow)
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
-        return self.core.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.core.metrics(topic)
 
     async def close(self) -> None:
         """Close every connection. Pending calls raise ``ClientClosedError``."""

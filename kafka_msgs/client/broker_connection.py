@@ -1,7 +1,7 @@
 """A connection to one broker that sends requests and returns typed responses.
 
-``BrokerConnection`` is a thin layer over ``wire.ClientConnection``. It connects, negotiates API versions (KIP-35,
-KIP-511) and authenticates the client. Requests are pipelined.
+``BrokerConnection`` is a thin layer over ``wire.ClientConnection``. ``broker_handshake`` makes it ready for requests,
+which are pipelined; ``turn_queue`` orders the callers of a full connection.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.client.broker_handshake import shake_hands
 from kafka_msgs.client.config import ClientConfig
 from kafka_msgs.client.dial import Dialer
 from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.client.hooks import NO_HOOKS, HookCaller
 from kafka_msgs.client.network import Address, Endpoint, Network, Transport
+from kafka_msgs.client.turn_queue import TurnQueue
 from kafka_msgs.codec import DEFAULT_OPTIONS, CodecOptions
-from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (
     ConnectionFailedError,
     DeadlineError,
@@ -29,7 +29,6 @@ from kafka_msgs.errors import (
     UnsupportedVersionError,
 )
 from kafka_msgs.message import Request, Response
-from kafka_msgs.messages.api_versions_request import ApiVersionsRequest
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.versions import NONE, VersionRange
 from kafka_msgs.wire.client_connection import ClientConnection
@@ -43,10 +42,6 @@ __all__ = ["BrokerConnection"]
 R = TypeVar("R", bound=Response)
 T = TypeVar("T")
 
-_SOFTWARE: Final = "kafka-msgs"
-REAUTHENTICATION_SHARE: Final = 0.85
-"""The share of a session's lifetime after which the client re-authenticates (KIP-368)."""
-_OLDEST: Final = 0
 _SIZE_LENGTH: Final = 4
 
 log: Final = logging.getLogger("kafka_msgs.client.connection")
@@ -85,12 +80,14 @@ class BrokerConnection:
         self._transport: Transport | None = None
         self._limit = config.max_in_flight
         self._request_timeout = config.request_timeout
-        self._queue: deque[Future[None]] = deque()
+        self._turns = TurnQueue(self)
         self._timed_out_requests: deque[tuple[Future[Any], float]] = deque()
         """Abandoned requests, with the time at which each response becomes overdue."""
-        self._step = "connect"
+        self.step = "connect"
+        """The step that a failure names."""
         self._opening_since = 0.0
         self.hooks = NO_HOOKS
+        self._dialer: Dialer | None = None
         self._unsent: list[_Timing] = []
         """The timings of requests that are not sent yet."""
         self.clock: Callable[[], float] = lambda: 0.0
@@ -118,9 +115,11 @@ class BrokerConnection:
         try:
             start = partial(cls._start, network, config, broker_id, hooks)
             connection = yield from dialer.dial(address, start, deadline)
-            yield from connection._make_ready(network, config, dialer, deadline)
+            connection._dialer = dialer
+            yield from shake_hands(connection, network, config, dialer, deadline)
+            connection._open_for_requests()
         except DeadlineError as error:
-            step = "connect" if connection is None else connection._step
+            step = "connect" if connection is None else connection.step
             failure = ConnectionFailedError(address=str(address), step=step, reason=_overdue(error))
             dialer.failed(address, failure)
             raise failure from error
@@ -181,7 +180,7 @@ class BrokerConnection:
             if limit is not None:
                 self._timed_out_requests.append((pending, limit))
             raise DeadlineError(waiting_for=f"the answer to {name} from {self.address}")
-        self.close()
+        self.close_overdue()
         reason = f"no answer to {name} within {self._request_timeout:g} s"
         raise ConnectionFailedError(address=str(self.address), step="request", reason=reason)
 
@@ -190,26 +189,20 @@ class BrokerConnection:
         while self._timed_out_requests and self._timed_out_requests[0][0].done:
             self._timed_out_requests.popleft()
         if self._timed_out_requests and self._timed_out_requests[0][1] <= now:
-            self.close()
+            self.close_overdue()
+
+    def close_overdue(self) -> None:
+        """End the connection because the broker did not answer in time. Other brokers are preferred for a while."""
+        if self._dialer is not None:
+            self._dialer.unanswered(self.address)
+        if self._transport is not None:
+            self._transport.close()
+        reason = f"no answer within {self._request_timeout:g} s"
+        self._end(ConnectionFailedError(address=str(self.address), step="request", reason=reason))
 
     def send_when_ready(self, send: Callable[[], Future[T]], deadline: float | None) -> Flow[Future[T]]:
-        """Call a function that sends one request, when the in-flight limit allows it; return the future of the
-        response.
-
-        Callers are served in order. Raises ``DeadlineError``.
-        """
-        if not self.is_full:
-            return send()
-        turn = self._turn()
-        try:
-            while self.is_full:
-                turn = self._turn() if turn.done else turn
-                yield Wait((turn,), deadline)
-                if not turn.done:
-                    raise DeadlineError(waiting_for=f"room for a request to {self.address}")
-            return send()
-        finally:
-            self._leave(turn)
+        """Call a function that sends one request, when the in-flight limit allows it. See ``TurnQueue.send``."""
+        return self._turns.send(send, deadline)
 
     def send(
         self, request: Request[R], version: int | None = None, *, options: CodecOptions = DEFAULT_OPTIONS
@@ -302,7 +295,7 @@ class BrokerConnection:
 
     def connection_made(self) -> None:
         """Called by the network."""
-        self._step = "negotiate"
+        self.step = "negotiate"
         self.opening.resolve(None)
 
     def data_sent(self) -> None:
@@ -322,44 +315,11 @@ class BrokerConnection:
         """Called by the network."""
         self._end(error)
 
-    def _make_ready(self, network: Network, config: ClientConfig, dialer: Dialer, deadline: float) -> Flow[None]:
-        self.learn_versions((yield from self._ask_versions(dialer, deadline)))
-        if config.credentials is not None:
-            dialer.warn_of_credentials(self.address)
-            self._step = "authenticate"
-            lifetime = yield from self.authenticate(config.credentials, network, deadline)
-            self.reauthenticate_at = None if lifetime is None else network.now() + lifetime * REAUTHENTICATION_SHARE
-        self._step = "request"
+    def _open_for_requests(self) -> None:
+        self.step = "request"
         self.ready = True
         log.debug("%s: connected", self.address)
         self.hooks.call("connected", str(self.address), self.broker_id, self.clock() - self._opening_since)
-
-    def _ask_versions(self, dialer: Dialer, deadline: float) -> Flow[ApiVersionsResponse]:
-        """Request the broker's API versions, with an older request version if it does not support the first one."""
-        from kafka_msgs import __version__
-
-        request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
-        version = dialer.versions_question(self.address)
-        try:
-            answer = yield from self.call(request, version, deadline=deadline)
-        except ConnectionFailedError as error:
-            if error.retriable:
-                dialer.step_down(self.address)
-            raise
-        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            offered = (each.max_version for each in answer.api_keys if each.api_key == ApiKey.API_VERSIONS)
-            version = min(version, next(offered, _OLDEST))
-            answer = yield from self.call(request, version, deadline=deadline)
-        if answer.error_code:
-            code = ErrorCode(answer.error_code)
-            reason = f"ApiVersions: {code.name}"
-            raise ConnectionFailedError(
-                address=str(self.address), step="negotiate", reason=reason, retriable=code.retriable
-            )
-        if not answer.api_keys:
-            reason = "ApiVersions: the broker offers no api"
-            raise ConnectionFailedError(address=str(self.address), step="negotiate", reason=reason)
-        return answer
 
     def learn_versions(self, response: ApiVersionsResponse) -> None:
         """Store the API versions of the broker."""
@@ -379,8 +339,8 @@ class BrokerConnection:
                 if self.hooks.has("response_received"):
                     self._report(event)
                 event.opaque[0].resolve_lazily(event.message)
-                if self._queue:
-                    self._grant_next_slot()
+                if self._turns:
+                    self._turns.grant()
             elif isinstance(event, NeedData):
                 return
             elif isinstance(event, TokenReceived):
@@ -400,30 +360,6 @@ class BrokerConnection:
             "response_received", str(self.address), self.broker_id, api, event.version, size, queued, waited
         )
 
-    def _turn(self) -> Future[None]:
-        """Return a future that is done at the caller's turn to send, or when the connection ends. Turns are in order.
-
-        Another caller may have been faster, so check again whether the connection is full. ``_leave`` ends the waiting.
-        """
-        turn: Future[None] = Future()
-        self._queue.append(turn)
-        return turn
-
-    def _leave(self, turn: Future[None]) -> None:
-        """Leave the queue. A turn that was already granted passes to the next caller."""
-        if turn.done:
-            self._grant_next_slot()
-        turn.resolve(None)
-
-    def _grant_next_slot(self) -> None:
-        """Grant the turn to the first caller in the queue, or to all callers after the end of the connection."""
-        while self._queue and not self.is_full:
-            turn = self._queue.popleft()
-            if not turn.done:
-                turn.resolve(None)
-                if self.alive:
-                    return
-
     def _unanswered(self, event: NoResponse) -> None:
         pending, cls, _ = event.opaque
         if event.expected and cls is not None:
@@ -433,9 +369,9 @@ class BrokerConnection:
 
     def _break(self, error: Exception) -> None:
         """Close the connection after a protocol violation of the broker."""
-        final = self._step == "negotiate"
+        final = self.step == "negotiate"
         failure = ConnectionFailedError(
-            address=str(self.address), step=self._step, reason=str(error), retriable=not final
+            address=str(self.address), step=self.step, reason=str(error), retriable=not final
         )
         failure.__cause__ = error
         if self._transport is not None:
@@ -454,7 +390,7 @@ class BrokerConnection:
         self.opening.fail(self._failure())
         for each in self._connection.close():
             each.opaque[0].fail(self._failure())
-        self._grant_next_slot()
+        self._turns.grant()
 
     def _failure(self) -> Exception:
         """Return the error for requests that will get no response."""
@@ -462,11 +398,11 @@ class BrokerConnection:
             broken = self.failure
             step, reason = broken.step, broken.reason
             if step == "request" and not self.ready:
-                step = self._step
+                step = self.step
             return ConnectionFailedError(
                 address=str(self.address), step=step, reason=reason, retriable=broken.retriable
             )
-        return ConnectionFailedError(address=str(self.address), step=self._step, reason="the connection was closed")
+        return ConnectionFailedError(address=str(self.address), step=self.step, reason="the connection was closed")
 
 
 def _overdue(error: DeadlineError) -> str:

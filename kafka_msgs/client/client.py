@@ -73,9 +73,12 @@ class Client:
         """Run a flow over the connections of this client, and return its value."""
         return self.network.run(flow)
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``."""
-        return self.core.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of this client by Kafka's names, such as ``request-latency-avg``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.core.metrics(topic)
 
     def close(self) -> None:
         """Close every connection. Pending calls raise ``ClientClosedError``."""

@@ -89,6 +89,10 @@ class ClusterMetadata:
         info = self.topics.get(name) if name is not None else None
         return {} if info is None else info.partitions
 
+    def topic(self, name: str) -> TopicMetadata | None:
+        """Return the newest metadata of a topic, or None if it is unknown."""
+        return self.topics.get(name)
+
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None if it is unknown or the broker has no topic ids."""
         info = self.topics.get(name)

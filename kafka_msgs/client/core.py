@@ -49,9 +49,10 @@ class ClientCore:
         """The newest metadata."""
         return self.directory.cluster
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client by Kafka's names, such as ``request-latency-avg``."""
-        return self.directory.metrics.snapshot()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client, or of one topic, by Kafka's names."""
+        metrics = self.directory.metrics
+        return metrics.snapshot() if topic is None else metrics.topic_snapshot(topic)
 
     def deadline(self, timeout: float | None) -> float:
         """Return the deadline ``timeout`` seconds from now. None is the configured timeout."""
@@ -112,25 +113,25 @@ class ClientCore:
         """
         backoff = self.directory.new_backoff(deadline)
         while True:
-            broker_id = yield from self.directory.find_coordinator(key, kind, deadline=deadline)
+            broker_id = yield from self.directory.coordinators.find(key, kind, deadline=deadline)
             try:
                 return (yield from self.directory.connection(broker_id, deadline=deadline))
             except ConnectionFailedError as error:
                 backoff.record_failure(error, final=self.directory.dialer.is_final(error))
             except DeadlineError as error:
                 raise backoff.timeout_error(error) from None
-            self.directory.forget_coordinator(key, kind)
+            self.directory.coordinators.forget(key, kind)
             yield from backoff.wait()
 
     def coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[int]:
         """Return the id of the broker that coordinates a group or a transaction. See
-        ``ConnectionPool.find_coordinator``.
+        ``CoordinatorDirectory.find``.
         """
-        return self.directory.find_coordinator(key, kind, deadline=deadline)
+        return self.directory.coordinators.find(key, kind, deadline=deadline)
 
     def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
         """Forget a coordinator, so that the next use looks it up again."""
-        self.directory.forget_coordinator(key, kind)
+        self.directory.coordinators.forget(key, kind)
 
     def refresh(self, topics: Collection[str] | None = None, *, deadline: float) -> Flow[ClusterMetadata]:
         """Refresh the metadata. See ``ConnectionPool.refresh``."""
@@ -203,7 +204,7 @@ class _Call:
                 request,
                 lambda: self._coordinator_link(key, route.kind),
                 route.retriable,
-                lambda: self._directory.forget_coordinator(key, route.kind),
+                lambda: self._directory.coordinators.forget(key, route.kind),
             )
         )
 
@@ -285,7 +286,7 @@ class _Call:
 
     def _coordinator_link(self, key: str, kind: CoordinatorKind) -> Flow[BrokerConnection]:
         """Return a connection to a coordinator. If no broker names it, any broker may reject the request."""
-        found = yield from self._directory.find_coordinators((key,), kind, deadline=self._deadline)
+        found = yield from self._directory.coordinators.find_all((key,), kind, deadline=self._deadline)
         return (yield from self._link_to(found[key]))
 
     def _link_to(self, place: int | ErrorCode) -> Flow[BrokerConnection]:
@@ -303,14 +304,14 @@ class _Call:
         """Return the broker for each item. An item without a broker goes to any broker, which returns the reason."""
         if isinstance(route, CoordinatorRoute):
             keys = [str(item) for item in items]
-            found = yield from self._directory.find_coordinators(keys, route.kind, deadline=self._deadline)
+            found = yield from self._directory.coordinators.find_all(keys, route.kind, deadline=self._deadline)
             return dict(found.items())
         return (yield from self._directory.find_leaders(items, deadline=self._deadline))
 
     def _look_again(self, items: Collection[Item], route: CoordinatorRoute | LeaderRoute) -> None:
         for item in items:
             if isinstance(route, CoordinatorRoute):
-                self._directory.forget_coordinator(str(item), route.kind)
+                self._directory.coordinators.forget(str(item), route.kind)
         if isinstance(route, LeaderRoute):
             self._directory.invalidate_metadata()
 

@@ -57,6 +57,8 @@ class _Record:
     """The last failure, or None after a success."""
     failures: int = 0
     not_before: float = 0.0
+    silent_until: float = 0.0
+    """The end of the time in which other brokers are preferred, because this one did not answer a request."""
     versions_question: int = 4
     resolving: Future[Sequence[Endpoint]] | None = None
 
@@ -96,7 +98,7 @@ class Dialer:
         record = self._record(address)
         if record.failure is not None:
             log.info("%s: connected again", address)
-        record.failure, record.failures, record.not_before = None, 0, 0.0
+        record.failure, record.failures, record.not_before, record.silent_until = None, 0, 0.0, 0.0
         self._reached = True
 
     def failed(self, address: Address, error: ConnectionFailedError) -> None:
@@ -110,6 +112,15 @@ class Dialer:
         )
         record.failure, record.failures = error, record.failures + 1
         record.not_before = now + pause * self._random.uniform(0.8, 1.2)
+
+    def unanswered(self, address: Address) -> None:
+        """Record that a broker did not answer a request in time. Its other connections may hang as well."""
+        self._record(address).silent_until = self._network.now() + self._config.request_timeout
+
+    def is_silent(self, address: Address) -> bool:
+        """Return whether a broker did not answer a request within the last ``request_timeout``."""
+        record = self._records.get(address)
+        return record is not None and record.silent_until > self._network.now()
 
     def last_failure(self, address: Address | None) -> ConnectionFailedError | None:
         """Return the last failure of an address, or None if the last connection succeeded."""

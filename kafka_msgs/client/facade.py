@@ -18,7 +18,7 @@ from kafka_msgs.client.async_client import AsyncClient
 from kafka_msgs.client.client import Client
 from kafka_msgs.client.config_loading import CLIENT, Keywords, check_keywords, load_config
 from kafka_msgs.client.flow import Flow, sleep_until
-from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.errors import ForkedError, KafkaMsgsError
 
 __all__ = ["AsyncFacade", "BlockingFacade"]
 
@@ -108,8 +108,11 @@ class BlockingFacade(_Facade[Client]):
     _client_class = Client
     _exclusive: AbstractContextManager[None]
 
-    def __init__(self) -> None:
-        self._exclusive = _OneThread(type(self).__name__)
+    def _take_client(self, servers: Any, options: Mapping[str, Any], keywords: Keywords = CLIENT, **own: Any) -> Any:
+        """See ``_Facade``."""
+        config = super()._take_client(servers, options, keywords, **own)
+        self._exclusive = _OneThread(type(self).__name__, self.client)
+        return config
 
     def _run(self, flow: Flow[T]) -> T:
         return self.client.run(flow)
@@ -145,14 +148,17 @@ class BlockingFacade(_Facade[Client]):
 class _OneThread(AbstractContextManager[None]):
     """Rejects a second thread while one is inside. An exception that interrupts it never locks out its own thread."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, client: Client) -> None:
         self._name = name
+        self._client = client
         self._inside: dict[str, int] = {}
         self._depth = 0
 
     def __enter__(self) -> None:
         me = get_ident()
         if self._inside.setdefault("thread", me) != me:
+            if self._client.network.is_forked:  # the other thread exists in the parent only
+                raise ForkedError()
             raise RuntimeError(f"a {self._name} belongs to one thread at a time, and another one is using it now")
         self._depth += 1
 

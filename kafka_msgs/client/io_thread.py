@@ -22,6 +22,7 @@ from kafka_msgs.client.blocking import BlockingNetwork
 from kafka_msgs.client.flow import Flow, Future, Wait
 from kafka_msgs.client.helper_threads import call_in_thread
 from kafka_msgs.client.scheduler import Task
+from kafka_msgs.client.sockets import creating_socket
 from kafka_msgs.errors import ClientBrokenError, ClientClosedError, KafkaMsgsError
 
 __all__ = ["IOThread"]
@@ -280,7 +281,8 @@ class IOThread(BlockingNetwork):
             self._finish(error)
 
     def _open_wake_up_pair(self) -> None:
-        self._wake_up_pair = socket.socketpair()
+        with creating_socket:
+            self._wake_up_pair = socket.socketpair()
         for each in self._wake_up_pair:
             each.setblocking(False)
         self._poll.register(self._wake_up_pair[0], select.POLLIN)

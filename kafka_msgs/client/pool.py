@@ -1,6 +1,6 @@
-"""The connection pool: finds brokers, leaders and coordinators, without sockets, clocks or threads.
+"""The connection pool: finds brokers and leaders, without sockets, clocks or threads.
 
-``ConnectionPool`` holds the newest metadata, the known coordinators, and one connection per broker and purpose. It
+``ConnectionPool`` holds the newest metadata, and one connection per broker and purpose. It
 starts from the bootstrap addresses, and returns to them when no known broker is reachable (KIP-899).
 """
 
@@ -13,10 +13,12 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from kafka_msgs.client.backoff import Backoff
-from kafka_msgs.client.broker_connection import REAUTHENTICATION_SHARE, BrokerConnection
+from kafka_msgs.client.broker_connection import BrokerConnection
 from kafka_msgs.client.broker_errors import broker_error
-from kafka_msgs.client.cluster_metadata import Broker, ClusterMetadata
+from kafka_msgs.client.broker_handshake import REAUTHENTICATION_SHARE
+from kafka_msgs.client.cluster_metadata import ClusterMetadata
 from kafka_msgs.client.config import ClientConfig
+from kafka_msgs.client.coordinator_directory import CoordinatorDirectory
 from kafka_msgs.client.dial import Dialer
 from kafka_msgs.client.dns import resolve_canonical_names
 from kafka_msgs.client.flow import Flow, wait_for
@@ -24,11 +26,10 @@ from kafka_msgs.client.hooks import HookCaller
 from kafka_msgs.client.metrics import ClientMetrics
 from kafka_msgs.client.network import Address, Network
 from kafka_msgs.client.retry_log import RetryLog
-from kafka_msgs.client.routing import CoordinatorKind, Item
+from kafka_msgs.client.routing import Item
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AuthenticationError, ConnectionFailedError, DeadlineError
-from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 
 __all__ = ["ConnectionPool"]
@@ -37,13 +38,6 @@ T = TypeVar("T")
 log: Final = logging.getLogger("kafka_msgs.client.metadata")
 
 GENERAL_PURPOSE: Final = "general"
-_MANY_KEYS: Final = 4
-"""The first version of FindCoordinator with several keys per request (KIP-699)."""
-_TOPIC_IDS: Final = 12
-"""The first version of Metadata with requests by topic id."""
-_WAITING: Final = frozenset(
-    {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
-)
 
 
 class ConnectionPool:
@@ -57,13 +51,13 @@ class ConnectionPool:
         self.dialer = Dialer(network, config, random)
         self.metrics = ClientMetrics(network.now)
         self.hooks = HookCaller((self.metrics, *config.hooks))
+        self.coordinators = CoordinatorDirectory(self)
         self._links: dict[tuple[int, str], BrokerConnection] = {}
         self._retries = RetryLog(log, network.now)
         self._first: BrokerConnection | None = None
         self._connections: list[BrokerConnection] = []
         self._opening: dict[Hashable, Task[BrokerConnection]] = {}
         self._renewing: dict[BrokerConnection, Task[float | None]] = {}
-        self._coordinators: dict[tuple[CoordinatorKind, str], int] = {}
         self._learned_at: float | None = None
         self._moved: set[int] = set()
 
@@ -104,7 +98,7 @@ class ConnectionPool:
     def any_connection(self, *, deadline: float) -> Flow[BrokerConnection]:
         """Return a connection to any broker: an open one if possible, then a known broker, then a bootstrap address."""
         connection = self._least_loaded()
-        if connection is not None:
+        if connection is not None and (not self._is_silent(connection) or len(self.cluster.brokers) < 2):
             yield from self._renew(connection, deadline)
             return connection
         for broker_id in self._in_order_of_backoff(self.cluster.brokers):
@@ -119,23 +113,23 @@ class ConnectionPool:
     def ready_connection(self) -> BrokerConnection | None:
         """Return an open connection to any broker whose session does not need renewal, or None."""
         connection = self._least_loaded()
-        if connection is None or connection.reauthenticate_at is not None or self._renewing:
+        if connection is None or self._is_silent(connection):
+            return None
+        if connection.reauthenticate_at is not None or self._renewing:
             return None
         return connection
 
     def _least_loaded(self) -> BrokerConnection | None:
-        """Return the open connection with the fewest in-flight requests."""
+        """Return the open connection with the fewest in-flight requests, if possible to a broker that answers."""
         for each in self._connections:
             self._check(each)
-        idlest = self._first if self._first is not None and self._first.alive else None
-        for (_, purpose), connection in self._links.items():
-            if (
-                purpose == GENERAL_PURPOSE
-                and connection.alive
-                and (idlest is None or connection.in_flight < idlest.in_flight)
-            ):
-                idlest = connection
-        return idlest
+        general = (each for (_, purpose), each in self._links.items() if purpose == GENERAL_PURPOSE)
+        first = () if self._first is None else (self._first,)
+        alive = [each for each in (*first, *general) if each.alive]
+        return min(alive, key=lambda each: (self._is_silent(each), each.in_flight), default=None)
+
+    def _is_silent(self, connection: BrokerConnection) -> bool:
+        return self.dialer.is_silent(connection.address)
 
     def _check(self, connection: BrokerConnection) -> None:
         """Close a connection with an overdue response, or one that was unused for ``connection_max_idle``."""
@@ -150,9 +144,12 @@ class ConnectionPool:
             connection.close()
 
     def _in_order_of_backoff(self, nodes: Iterable[int]) -> list[int]:
-        """Return brokers in random order, recently failed brokers last."""
-        places = self.cluster.brokers
-        return sorted(self._shuffled(nodes), key=lambda broker_id: self.dialer.ready_at(places[broker_id].address))
+        """Return brokers in random order, those last that failed or did not answer recently."""
+        dialer, addresses = self.dialer, {each: self.cluster.brokers[each].address for each in nodes}
+        return sorted(
+            self._shuffled(nodes),
+            key=lambda each: (dialer.is_silent(addresses[each]), dialer.ready_at(addresses[each])),
+        )
 
     def last_failure(self, broker_id: int) -> ConnectionFailedError | None:
         """Return the last failure of a broker, or None if the last connection to it succeeded."""
@@ -202,51 +199,6 @@ class ConnectionPool:
                 self.cluster.forget_topic(name)
         self._learned_at = self.network.now()
         return self.cluster
-
-    def find_coordinator(self, key: str, kind: CoordinatorKind, *, deadline: float) -> Flow[int]:
-        """Return the id of the broker that coordinates a group or a transaction.
-
-        Raises ``BrokerError`` if no broker names the coordinator, ``DeadlineError`` and the errors of a connection.
-        """
-        backoff = self.new_backoff(deadline)
-        while True:
-            try:
-                found = yield from self.find_coordinators((key,), kind, deadline=deadline)
-            except ConnectionFailedError as error:
-                backoff.record_failure(error, final=not self.repeatable(error))
-            except DeadlineError as error:
-                raise backoff.timeout_error(error) from None
-            else:
-                place = found[key]
-                if not isinstance(place, ErrorCode):
-                    return place
-                refusal = broker_error(place, api="FindCoordinator", subject=key)
-                backoff.record_failure(refusal, final=place not in _WAITING)
-            yield from backoff.wait()
-
-    def find_coordinators(
-        self, keys: Collection[str], kind: CoordinatorKind, *, deadline: float
-    ) -> Flow[dict[str, int | ErrorCode]]:
-        """Return the coordinator of each key, or its error code.
-
-        A single request looks up all unknown keys, if the broker supports it (KIP-699).
-        """
-        found: dict[str, int | ErrorCode] = {
-            key: self._coordinators[kind, key] for key in keys if (kind, key) in self._coordinators
-        }
-        missing = [key for key in dict.fromkeys(keys) if key not in found]
-        if missing:
-            connection = yield from self.any_connection(deadline=deadline)
-            if connection.highest_version(FindCoordinatorRequest) >= _MANY_KEYS:
-                found |= yield from self._find(connection, tuple(missing), kind, deadline)
-            else:
-                for key in missing:
-                    found |= yield from self._find_one(connection, key, kind, deadline)
-        return found
-
-    def forget_coordinator(self, key: str, kind: CoordinatorKind) -> None:
-        """Forget a coordinator, so that the next use looks it up again."""
-        self._coordinators.pop((kind, key), None)
 
     def find_leaders(self, items: Collection[Item], *, deadline: float) -> Flow[dict[Item, int | ErrorCode]]:
         """Return the leader of each partition, or an error code if it is unknown."""
@@ -383,36 +335,6 @@ class ConnectionPool:
         finally:
             if task.done:
                 self._renewing.pop(connection, None)
-
-    def _find(
-        self, connection: BrokerConnection, keys: tuple[str, ...], kind: CoordinatorKind, deadline: float
-    ) -> Flow[dict[str, int | ErrorCode]]:
-        """Look up several keys. A key missing from the response has no coordinator yet."""
-        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-        response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
-        found: dict[str, int | ErrorCode] = dict.fromkeys(keys, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        for each in response.coordinators:
-            if each.key in found:
-                address = Address(each.host, each.port)
-                found[each.key] = self._found(each.key, kind, each.error_code, each.node_id, address)
-        return found
-
-    def _find_one(
-        self, connection: BrokerConnection, key: str, kind: CoordinatorKind, deadline: float
-    ) -> Flow[dict[str, int | ErrorCode]]:
-        request = FindCoordinatorRequest(key_type=kind, key=key)
-        response = yield from connection.call(request, deadline=deadline, limit=self.request_deadline())
-        address = Address(response.host, response.port)
-        return {key: self._found(key, kind, response.error_code, response.node_id, address)}
-
-    def _found(self, key: str, kind: CoordinatorKind, code: int, broker_id: int, address: Address) -> int | ErrorCode:
-        if code:
-            return ErrorCode(code)
-        known = self.cluster.brokers.get(broker_id)
-        if known is None or known.address != address:
-            self.cluster.brokers[broker_id] = Broker(broker_id, address, None)
-        self._coordinators[kind, key] = broker_id
-        return broker_id
 
     def _shuffled(self, values: Iterable[T]) -> list[T]:
         shuffled = list(values)

@@ -15,16 +15,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka_msgs.client.network import Endpoint, TransportReceiver, connection_failure
 from kafka_msgs.errors import ConnectionFailedError
+from kafka_msgs.fork_locks import fork_lock
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["SocketTransport", "TlsTransport"]
+__all__ = ["SocketTransport", "TlsTransport", "creating_socket"]
 
 _READ_SIZE: Final = 1 << 16
 _LARGEST_READ: Final = 1 << 22
 _LARGEST_WRITE: Final = 1 << 18
 _UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR})
+
+
+creating_socket: Final = fork_lock()
+"""Held while a socket is created and stored. A fork waits for it, so that the child process can close every socket."""
 
 
 class Poller(Protocol):
@@ -55,7 +60,8 @@ class SocketTransport:
             self._watcher.watch(self._socket.fileno(), self, select.POLLOUT)
             return
         try:
-            self._socket = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
+            with creating_socket:
+                self._socket = socket.socket(self._endpoint.family, socket.SOCK_STREAM)
             self._socket.setblocking(False)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             code = self._socket.connect_ex(self._endpoint.sockaddr)
@@ -83,9 +89,9 @@ class SocketTransport:
 
     def abandon(self) -> None:
         """Close the descriptor in a child process, because the connection belongs to the parent."""
-        if self._socket is not None:
-            os.close(self._socket.detach())
-            self._socket = None
+        if self._socket is not None and (descriptor := self._socket.detach()) >= 0:
+            os.close(descriptor)
+        self._socket = None
 
     def ready(self, events: int) -> None:
         """Handle the watched events of the socket."""

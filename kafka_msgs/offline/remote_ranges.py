@@ -63,14 +63,15 @@ class LocalLogBounds:
 class RemoteOffsetRange:
     """A segment in remote storage, and the offsets to read from it: from ``start`` to before ``end``.
 
-    ``end_offsets`` is the offset after its last one, or None if unknown. ``size`` is the size of the segment in bytes,
-    or None if only the object contains it. ``no_aborted`` is True if it is known to contain no aborted transaction.
+    ``segment_end`` is the offset after the last one of the segment, or None if unknown. ``size`` is the size of the
+    segment in bytes, or None if only the object contains it. ``no_aborted`` is True if it is known to contain no
+    aborted transaction.
     """
 
     name: SegmentName
     start: int
     end: int
-    end_offsets: int | None = None
+    segment_end: int | None = None
     size: int | None = None
     no_aborted: bool = False
 
@@ -125,7 +126,7 @@ def _of(found: RemoteSegmentRange) -> RemoteOffsetRange:
         name=SegmentName(place.topic, place.topic_id, place.partition, segment.start_offset, segment.segment_id),
         start=found.start,
         end=min(found.end, _LARGEST),
-        end_offsets=min(segment.end_offset + 1, _LARGEST),
+        segment_end=min(segment.end_offset + 1, _LARGEST),
         size=segment.size,
         no_aborted=segment.txn_index_empty,
     )

@@ -13,7 +13,6 @@ from mmap import mmap
 from typing import Any, Final, Self, TypeVar
 
 from attrs import field, frozen
-from crc32c import crc32c
 
 from kafka_msgs._backend import backend_module
 from kafka_msgs.binary_layouts import (
@@ -27,6 +26,7 @@ from kafka_msgs.binary_layouts import (
     TRANSACTIONAL,
     RecordField,
 )
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import (
     CorruptRecordError,
@@ -126,7 +126,7 @@ class RecordBatch(Batch):
 
     def computed_crc(self) -> int:
         """Return the CRC-32C of the bytes that the checksum covers. In a valid batch it equals ``crc``."""
-        return int(crc32c(self.stored_bytes[CRC_START:]))
+        return crc32c(self.stored_bytes[CRC_START:])
 
     def records(self) -> list[Record]:
         """Return the records. Compressed records are decompressed first.

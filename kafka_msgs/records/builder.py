@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from attrs import frozen
-from crc32c import crc32c
 
 from kafka_msgs._backend import backend_module
 from kafka_msgs.binary_layouts import (
@@ -24,6 +23,7 @@ from kafka_msgs.binary_layouts import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
 )
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.message import Message
 from kafka_msgs.records.compression import CompressionType, check_level, compress

@@ -297,6 +297,38 @@ def test_threads_share_a_producer_and_a_client(servers: str, topic: str) -> None
         assert mine == [b"%d-%d" % (number, each) for each in range(300)]
 
 
+def test_a_full_batch_does_not_make_a_send_wait_for_the_io_thread(
+    servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Producer(servers, batch_size=200) as producer:
+        producer.send(topic, b"first").result()
+        flows: list[Any] = []
+        run = producer.client.network.run
+
+        def count(flow: Any) -> Any:
+            flows.append(flow)
+            return run(flow)
+
+        monkeypatch.setattr(producer.client.network, "run", count)
+        for number in range(200):
+            producer.send(topic, b"%d" % number)
+        assert len(flows) <= 1  # for newer metadata
+    assert values(servers, topic) == [b"first", *(b"%d" % number for number in range(200))]
+
+
+@pytest.mark.parametrize("threadless", [False, True])
+def test_headers_of_any_iterable_arrive_also_in_a_new_batch(servers: str, topic: str, threadless: bool) -> None:
+    with Producer(servers, batch_size=200, threadless=threadless) as producer:
+        for number in range(40):
+            producer.send(topic, b"%d" % number, headers=((name, b"1") for name in "ab"))
+    with Consumer(servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        found: list[Any] = []
+        while len(found) < 40:
+            found += consumer.poll(5.0)
+    assert [[name for name, _ in record.headers] for record in found] == [["a", "b"]] * 40
+
+
 def test_a_child_process_cannot_use_what_it_inherits(servers: str, topic: str) -> None:
     code = f"""
 import os, sys

@@ -130,6 +130,19 @@ def test_a_partition_of_an_unknown_topic_is_an_error_after_some_time(servers: st
             read(reader, 1)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_subscription_to_an_unknown_topic_is_logged_once(
+    servers: str, protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with consumer(servers, f"unknown-{protocol}", protocol) as member:
+        member.subscribe(["nowhere"])
+        for _ in range(5):
+            assert member.poll(0.3) == []
+    logged = [each.getMessage() for each in caplog.records if "nowhere" in each.getMessage()]
+    assert len(logged) == 1
+    assert "clients do not create topics" in logged[0]
+
+
 def subscribe(member: Consumer, kind: str, topic: str) -> None:
     """Subscribe to a topic by its name, in a list of topics, or by a pattern."""
     if kind == "pattern":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import pydoc
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -126,3 +128,14 @@ def test_a_wrong_keyword_is_refused() -> None:
         Consumer(SERVERS, timeout=-1)
     with pytest.raises(OptionError, match="did you mean group_id"):
         Consumer(SERVERS, group="g")  # type: ignore[call-arg]
+
+
+def test_the_clients_import_only_the_modules_that_they_need() -> None:
+    """Modules with many imports of their own are imported at the first use, if at all."""
+    code = """
+import attrs, sys
+from kafka_msgs.client import Client, Consumer, Producer
+print(*{"argparse", "asyncio", "crc32c", "email", "importlib.metadata", "ssl", "zipfile"} & sys.modules.keys())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "\n"

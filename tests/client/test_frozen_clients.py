@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.client import TopicPartition
+from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.messages.produce_request import ProduceRequest
 from tests.support.produce_cluster import ProduceCluster
 from tests.support.simulated_groups import GroupCluster, User
@@ -56,7 +57,7 @@ def test_a_member_that_stood_still_longer_than_its_session_returns_nothing_befor
     user.core.subscribe(["t"])
     assert [record.value for record in user.poll(10.0, room=1)] == [b"0"]
     cluster.network.time += 60.0
-    assert user.core.take(1, []) == []
+    assert user.core.taker.take(1, []) == []
     name = TopicPartition("t", 0)
     partition = user.core.partitions.get(name)
     assert partition is None or partition.position == 1
@@ -65,7 +66,9 @@ def test_a_member_that_stood_still_longer_than_its_session_returns_nothing_befor
         task.cancel()
 
 
-def test_a_seek_while_a_position_is_looked_up_is_kept() -> None:
+@pytest.mark.parametrize("first", [4, OffsetResetStrategy.EARLIEST])
+def test_a_seek_while_a_position_is_looked_up_is_kept(first: int) -> None:
+    """``seek``, and ``seek_to_beginning``, while ListOffsets for the end is in flight."""
     cluster = GroupCluster({"t": 1})
     cluster.produce("t", 0, [b"%d" % number for number in range(9)])
     name = TopicPartition("t", 0)
@@ -75,9 +78,12 @@ def test_a_seek_while_a_position_is_looked_up_is_kept() -> None:
         network = cluster.network
 
         def seek(user: User = user) -> None:
-            user.core.seek({name: 4})
+            if first == OffsetResetStrategy.EARLIEST:
+                user.core.reset([name], first)
+            else:
+                user.core.seek({name: first})
 
         network.later(step * 0.0005, seek)
         network.pass_time(0.03)
-        assert [record.value for record in user.poll(2.0)] == [b"4", b"5", b"6", b"7", b"8"]
+        assert [record.offset for record in user.poll(2.0)] == list(range(max(first, 0), 9))
         user.close()

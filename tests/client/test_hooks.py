@@ -175,6 +175,50 @@ def test_open_telemetry_gets_metrics_and_carries_traces() -> None:
     assert context.trace_id == span.get_span_context().trace_id
 
 
+def test_open_telemetry_gets_batches_fetches_groups_and_commits() -> None:
+    """On simulated time: the sum of each counter, and the last value of each gauge, by instrument."""
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    from kafka_msgs.client.telemetry import OpenTelemetryHooks
+
+    reader = InMemoryMetricReader()
+    hooks = OpenTelemetryHooks(MeterProvider([reader]))
+    produced, read = ProduceCluster(), GroupCluster({"t": 1})
+    producer = produced.producer(linger=0.0)
+    producer._core.directory.hooks.add(hooks)
+    produced.faults.append(Refused(ErrorCode.NOT_ENOUGH_REPLICAS))
+    produced.add(producer, [b"a", b"b", b"c"], partition=1)
+    produced.flush(producer)
+    produced.faults.append(Refused(ErrorCode.INVALID_RECORD))
+    produced.add(producer, [b"d"], partition=1)
+    produced.flush(producer)
+    read.produce("t", 0, [b"1", b"2"])
+    user = User(read)
+    user.core.client.directory.hooks.add(hooks)
+    user.core.subscribe(["t"])
+    user.values(2)
+    user.commit()
+    data: Any = reader.get_metrics_data()
+    points = {
+        each.name: [(dict(point.attributes), getattr(point, "value", None)) for point in each.data.data_points]
+        for scope in data.resource_metrics[0].scope_metrics
+        for each in scope.metrics
+    }
+    place = {"messaging.system": "kafka", "messaging.destination.name": "t", "messaging.destination.partition.id": "1"}
+    sent = points["messaging.client.sent.messages"]
+    assert sent == [(place, 3), (place | {"error.type": "BrokerError"}, 1)]
+    assert points["messaging.kafka.batch.retries"] == [(place, 1)]
+    assert len(points["messaging.kafka.delivery.duration"]) == 1
+    assert [value for _, value in points["messaging.client.consumed.messages"]] == [2]
+    assert [value for _, value in points["messaging.kafka.consumer.lag"]] == [0]
+    group = {"messaging.system": "kafka", "messaging.consumer.group.name": "g"}
+    assert points["messaging.kafka.consumer.rebalances"] == [(group, 1)]
+    assert points["messaging.kafka.consumer.partitions"] == [(group, 1)]
+    operations = points["messaging.client.operation.duration"]
+    assert (group | {"messaging.operation.name": "commit"}, None) in operations
+
+
 def test_batches_of_a_producer_call_hooks_and_count() -> None:
     """On simulated time: one batch is written after a retry, and one is refused for good."""
     cluster, recorder = ProduceCluster(), Recorder()
@@ -199,6 +243,10 @@ def test_batches_of_a_producer_call_hooks_and_count() -> None:
     assert found["batch-size-avg"] == found["batch-size-max"] == found["byte-total"] == size
     assert found["record-send-rate"] > 0
     assert found["buffer-available-bytes"] == found["buffer-total-bytes"] > 0
+    of_topic = metrics.topic_snapshot("t")
+    assert (of_topic["record-send-total"], of_topic["record-error-total"], of_topic["byte-total"]) == (3, 2, size)
+    assert of_topic.keys() <= found.keys()
+    assert set(metrics.topic_snapshot("another").values()) == {0.0}
 
 
 def test_a_consumer_calls_hooks_and_measures_its_lag() -> None:
@@ -214,6 +262,9 @@ def test_a_consumer_calls_hooks_and_measures_its_lag() -> None:
     place = TopicPartition("t", 0)
     assert metrics.snapshot()["records-lag-max"] == 5
     assert metrics.snapshot()["assigned-partitions"] == 1
+    assert metrics.topic_snapshot("t")["records-lag-max"] == 5
+    assert metrics.topic_snapshot("t")["records-consumed-total"] == 2
+    assert metrics.topic_snapshot("another")["assigned-partitions"] == 0
     ((group, member, generation, assigned),) = recorder.of("group_changed")
     assert (group, generation, assigned) == ("g", 1, [place])
     assert member == user.core.state.identity.member_id

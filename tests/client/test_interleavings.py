@@ -7,30 +7,35 @@ same call with every plan of a bounded set, and checks the records and the posit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, product
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from kafka_msgs.client import Consumer, Producer, TopicPartition
+from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.consumer_state import ConsumerState
-from kafka_msgs.errors import ProducerClosedError
+from kafka_msgs.client.consumer.core import ConsumerCore
+from kafka_msgs.client.flow import Flow
+from kafka_msgs.errors import ClientClosedError, ProducerClosedError
 from tests.support.interleavings import Plan, SteppedClient, SteppedLock, SteppedNetwork
 from tests.support.produce_cluster import ProduceCluster
 from tests.support.simulated_groups import GroupCluster
 
 T0 = TopicPartition("t", 0)
+ONE_PARTITION: Final = {"t": 1}
+ONE = (7,)
 FEW = (2, 20)
 MANY = range(1, 120)
 """The lengths of the I/O thread's first run, in lines."""
 
 
 def plans(call: Callable[[Plan], SteppedNetwork], lengths: Any) -> Iterator[Plan]:
-    """Yield plans that interrupt a call before each of its lines. ``call`` runs it with a plan."""
+    """Yield plans that interrupt a call before each of its lines, or some of them. ``call`` runs it with a plan."""
     lines = call(Plan(0, 0)).caller_lines
     assert lines > 0
-    stride = 2 if lengths is FEW else 1
+    stride = {FEW: 2, ONE: 9}.get(lengths, 1)
     yield from (Plan(*each) for each in product(range(1, lines + 1, stride), lengths))
 
 
@@ -123,12 +128,14 @@ def test_a_send_beside_a_close_is_delivered_or_refused() -> None:
 
 
 @contextmanager
-def stepped_consumer(**options: Any) -> Iterator[tuple[GroupCluster, SteppedNetwork, Consumer]]:
+def stepped_consumer(
+    topics: dict[str, int] = ONE_PARTITION, /, **options: Any
+) -> Iterator[tuple[GroupCluster, SteppedNetwork, Consumer]]:
     """A consumer on a stepped network."""
     network = SteppedNetwork()
-    cluster = GroupCluster({"t": 1}, network=network)
+    cluster = GroupCluster(dict(topics), network=network)
     try:
-        consumer = Consumer(SteppedClient(network, "b1:9092"), auto_offset_reset="earliest", **options)
+        consumer = Consumer(SteppedClient(network, "b1:9092"), **{"auto_offset_reset": "earliest", **options})
         consumer.core.state.lock = SteppedLock(network)
         yield cluster, network, consumer
         consumer.close()
@@ -270,6 +277,71 @@ def test_no_record_is_returned_after_its_partition_is_lost(lengths: Any, monkeyp
             while cluster.ends[T0] - 1 not in found:
                 found += [record.offset for record in consumer.poll(1.0)]
             assert set(found) == set(range(cluster.ends[T0] - 4, cluster.ends[T0])), plan
+            return network
+
+        for plan in plans(call, lengths):
+            call(plan)
+
+
+COOPERATIVE: dict[str, Any] = {
+    "group_id": "g",
+    "assignors": "cooperative-sticky",
+    "auto_commit": True,
+    "auto_offset_reset": "earliest",
+    "session_timeout": 0.6,
+    "heartbeat_frequency": 20,
+}
+
+
+class OtherMember:
+    """A second member of the group, which runs in the I/O thread as long as a block."""
+
+    def __init__(self, cluster: GroupCluster, network: SteppedNetwork) -> None:
+        self.found: list[tuple[int, int]] = []
+        self._network = network
+        self._core = ConsumerCore(cluster.core(), ConsumerConfig(**COOPERATIVE), background=True)
+        self._core.subscribe(["t"])
+
+    def __enter__(self) -> OtherMember:
+        self._network.post(lambda: self._network.spawn(self._read()))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._network.run(self._core.close(self._network.time + 5))
+        self._core.client.close()
+
+    def _read(self) -> Flow[None]:
+        with suppress(ClientClosedError):
+            while True:
+                records = yield from self._core.poll(self._network.time + 0.02, 1)
+                self.found += [(record.partition, record.offset) for record in records]
+
+
+@pytest.mark.parametrize("lengths", [ONE, pytest.param((2, 20, 60), marks=pytest.mark.slow)])
+def test_a_cooperative_rebalance_gives_each_record_to_one_member(lengths: Any) -> None:
+    """A second member takes over one of two partitions, at any line of two polls of the first member."""
+    with stepped_consumer({"t": 2}, **COOPERATIVE) as (cluster, network, consumer):
+        consumer.subscribe(["t"])
+        while len(consumer.assignment) < 2:
+            consumer.poll(0.1)
+
+        def call(plan: Plan) -> SteppedNetwork:
+            while len(consumer.assignment) < 2:
+                consumer.poll(0.1)
+            for partition in (0, 1):
+                cluster.batches["t", partition].clear()
+                for _ in range(2):
+                    cluster.produce("t", partition, [b"a", b"b"])
+            expected = {(part, cluster.ends["t", part] - back) for part in (0, 1) for back in (1, 2, 3, 4)}
+            network.settle(0.003 * (plan.caller % 5))
+            found: list[tuple[int, int]] = []
+            with OtherMember(cluster, network) as other:
+                with network.follow(plan):
+                    for _ in range(2):
+                        found += [(each.partition, each.offset) for each in consumer.poll(0.02, max_records=1)]
+                while len(found) + len(other.found) < len(expected) or len(consumer.assignment) != 1:
+                    found += [(each.partition, each.offset) for each in consumer.poll(0.02, max_records=1)]
+                assert sorted(found + other.found) == sorted(expected), plan
             return network
 
         for plan in plans(call, lengths):

@@ -1,4 +1,4 @@
-"""Processes that are stopped with SIGSTOP beyond each time-out and then continue: a client, a member, a broker."""
+"""Processes that are stopped with SIGSTOP beyond each time-out and then continue: clients, members, brokers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import pytest
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, Producer, TopicPartition
+from tests.support.cluster_topics import new_topic
+from tests.support.shared_cluster import BreakableCluster
 
 COUNT = 400
 
@@ -170,3 +172,63 @@ def test_a_broker_that_is_stopped_beyond_every_timeout_costs_no_record() -> None
             stopper.join()
         assert values(servers, "t") == [b"%d" % number for number in range(COUNT)]
         assert [each.result().offset for each in deliveries] == list(range(COUNT))
+
+
+class GroupReader(threading.Thread):
+    """A group member in a separate thread, which reads and commits until it has ``count`` records."""
+
+    def __init__(self, servers: str, topic: str, **options: Any) -> None:
+        super().__init__(daemon=True)
+        self._servers, self._topic, self._options = servers, topic, options
+        self.count = sys.maxsize
+        self.found: list[tuple[int, bytes]] = []
+
+    def run(self) -> None:
+        options = {"group_id": f"{self._topic}-group", "auto_offset_reset": "earliest", **self._options}
+        with Consumer(self._servers, **options) as consumer:
+            consumer.subscribe(self._topic)
+            deadline = time.monotonic() + 120
+            while len(self.found) < self.count and time.monotonic() < deadline:
+                records = consumer.poll(0.5)
+                self.found += [(record.partition, bytes(record.value or b"")) for record in records]
+                if records:
+                    consumer.commit(timeout=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_node_of_kafka_that_is_stopped_beyond_every_timeout_costs_no_record(
+    breakable_kafka_cluster: BreakableCluster, protocol: str
+) -> None:
+    """Each node stops in turn, beyond its own session and the time-outs of the clients, and then continues.
+
+    One of them coordinates the group. Its records arrive once, and in order in each partition.
+    """
+    cluster = breakable_kafka_cluster
+    topic = new_topic(cluster, 3, replicas=3, configs={"min.insync.replicas": "2"})
+    times: dict[str, Any] = {"request_timeout": 2.0, "connect_timeout": 2.0}
+    stop, number = threading.Event(), 0
+
+    def stop_nodes() -> None:
+        for node in cluster.nodes:
+            cluster.pause(node)
+            time.sleep(8.0)
+            cluster.resume(node)
+            time.sleep(4.0)
+        stop.set()
+
+    stopper = threading.Thread(target=stop_nodes, daemon=True)
+    with Producer(cluster.bootstrap_servers, linger=0.0, delivery_timeout=90.0, **times) as producer:
+        reader = GroupReader(cluster.bootstrap_servers, topic, group_protocol=protocol, **times)
+        reader.start()
+        stopper.start()
+        while not stop.is_set():
+            producer.send(topic, b"%06d" % number, partition=number % 3)
+            number += 1
+            time.sleep(0.005)
+        producer.flush()
+    reader.count = number
+    reader.join(120)
+    for partition in range(3):
+        expected = [b"%06d" % each for each in range(partition, number, 3)]
+        assert [value for part, value in reader.found if part == partition] == expected

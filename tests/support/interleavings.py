@@ -28,8 +28,9 @@ T = TypeVar("T")
 
 _SHARED = (
     "consumer/assigned_partitions.py", "consumer/consumer_state.py", "consumer/core.py", "consumer/fetch_collector.py",
-    "consumer/fetcher.py", "consumer/record_collector.py", "consumer/positions.py", "producer/batch_completion.py",
-    "producer/core.py", "producer/delivery.py", "producer/producer_batch.py", "producer/record_accumulator.py",
+    "consumer/fetcher.py", "consumer/positions.py", "consumer/record_collector.py", "consumer/record_taker.py",
+    "producer/batch_completion.py", "producer/core.py", "producer/delivery.py", "producer/producer_batch.py",
+    "producer/record_accumulator.py",
 )  # fmt: skip
 """The modules that access positions, buffers and open batches."""
 _LIMIT = 60.0

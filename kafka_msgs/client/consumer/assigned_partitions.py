@@ -143,14 +143,14 @@ class AssignedPartition:
         self.buffered -= len(fetched.records)
         return fetched
 
-    def is_fetchable(self, max_records: int) -> bool:
-        """Whether to fetch more records: the position is known, and at most ``max_records`` bytes are buffered."""
+    def is_fetchable(self, max_bytes: int) -> bool:
+        """Whether to fetch more records: the position is known, and at most ``max_bytes`` are buffered."""
         return (
             self.position is not None
             and self.ready
             and not self.paused
             and self.error is None
-            and self.buffered <= max_records
+            and self.buffered <= max_bytes
         )
 
     @property

@@ -13,9 +13,10 @@ from kafka_msgs.client.config_loading import Servers
 from kafka_msgs.client.consumer.assigned_partitions import OffsetResetStrategy
 from kafka_msgs.client.consumer.config import CONSUMER, ConsumerConfig, ConsumerOptions
 from kafka_msgs.client.consumer.consumer_state import Callback, Offsets, offsets_to_commit
-from kafka_msgs.client.consumer.core import ConsumerCore, Undo
+from kafka_msgs.client.consumer.core import ConsumerCore
 from kafka_msgs.client.consumer.offsets import OffsetAndTimestamp
 from kafka_msgs.client.consumer.record_collector import Deserializer
+from kafka_msgs.client.consumer.record_taker import Undo
 from kafka_msgs.client.facade import EXIT_TIMEOUT, BlockingFacade
 from kafka_msgs.client.flow import Flow, Future
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
@@ -68,7 +69,6 @@ class Consumer(BlockingFacade):
         threadless: bool = False,
         **options: Unpack[ConsumerOptions],
     ) -> None:
-        super().__init__()
         self.config: ConsumerConfig = self._take_client(
             servers,
             options,
@@ -159,13 +159,13 @@ class Consumer(BlockingFacade):
         undo: Undo = []
         try:
             with self._exclusive:
-                if not self.core.needs_poll and (records := self.core.take(room, undo)):
+                if not self.core.needs_poll and (records := self.core.taker.take(room, undo)):
                     return records
                 while self._run(self.core.fill(deadline)):
-                    if records := self.core.take(room, undo):
+                    if records := self.core.taker.take(room, undo):
                         return records
         except BaseException:
-            self.core.put_back(undo)
+            self.core.taker.put_back(undo)
             raise
         return []
 
@@ -185,10 +185,10 @@ class Consumer(BlockingFacade):
         try:
             with self._exclusive:
                 while not builder.rows and self._run(self.core.fill(deadline)):
-                    self.core.take_table(room, builder, undo)
+                    self.core.taker.take_table(room, builder, undo)
                 return builder.table()
         except BaseException:
-            self.core.put_back(undo)
+            self.core.taker.put_back(undo)
             raise
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -196,13 +196,13 @@ class Consumer(BlockingFacade):
         while True:
             undo: Undo = []
             try:
-                record = self.core.take_next(undo)
+                record = self.core.taker.take_next(undo)
                 if record is None:
                     with self._exclusive:
                         self._run(self.core.fill(self._deadline(_ITERATION)))
                     continue
             except BaseException:
-                self.core.put_back(undo)
+                self.core.taker.put_back(undo)
                 raise
             yield record
 
@@ -329,9 +329,12 @@ class Consumer(BlockingFacade):
         """Return the names of all topics visible to the client, excluding internal topics."""
         return self._run(self.core.positions.topics(self._deadline(timeout)))
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``."""
-        return self.client.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client of this consumer by Kafka's names, such as ``records-lag-max``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.client.metrics(topic)
 
     # Group membership and closing
 

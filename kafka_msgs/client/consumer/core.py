@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.client.cluster_metadata import TopicPartition
-from kafka_msgs.client.consumer.assigned_partitions import AssignedPartition
 from kafka_msgs.client.consumer.assignment_manager import AssignmentManager
 from kafka_msgs.client.consumer.classic import ClassicMembership
 from kafka_msgs.client.consumer.config import ConsumerConfig
@@ -26,6 +26,7 @@ from kafka_msgs.client.consumer.membership import Membership
 from kafka_msgs.client.consumer.modern import ModernMembership
 from kafka_msgs.client.consumer.positions import Positions
 from kafka_msgs.client.consumer.record_collector import Deserializer, RecordCollector
+from kafka_msgs.client.consumer.record_taker import RecordTaker
 from kafka_msgs.client.core import ClientCore
 from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
@@ -34,18 +35,13 @@ from kafka_msgs.errors import (
     ClientClosedError,
     ClientError,
     OffsetPositionError,
-    WakeupError,
 )
 from kafka_msgs.records import ConsumerRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.client.consumer.tables import TableBuilder
 
-__all__ = ["ConsumerCore", "Undo"]
-
-
-Undo: TypeAlias = "list[tuple[AssignedPartition, int | None, int, int]]"
-"""Partitions with their positions, position epochs and versions before the records were taken."""
+__all__ = ["ConsumerCore"]
 
 
 _AT_ONCE: Final = 0.0
@@ -76,12 +72,10 @@ class ConsumerCore:
         self._assignment = AssignmentManager(self.state, self.positions, background=background)
         self._fetcher = Fetcher(client, config, self.partitions, self.state, self._assignment.report)
         self._keeper = Housekeeping(self.state, self.positions, self._fetcher)
-        self._collector = RecordCollector(self.state, key_deserializer, value_deserializer)
-        self._woken = False
+        collector = RecordCollector(self.state, key_deserializer, value_deserializer)
+        self.taker = RecordTaker(self.state, self._assignment, collector, lambda: self.needs_poll)
         self._member: Task[None] | None = None
         self._upkeep: Task[None] | None = None
-        self._iterated: AssignedPartition | None = None
-        self._reading: Any = None
         client.network.events.add(self)
         client.directory.metrics.add_gauge(self._gauges)
 
@@ -91,10 +85,11 @@ class ConsumerCore:
         tasks = (self._member, self._upkeep, *self._fetcher.tasks)
         return [task for task in tasks if task is not None and not task.done]
 
-    def _gauges(self) -> dict[str, float]:
-        """Return the current metrics: the largest lag, and the number of partitions."""
-        lags = [each.lag for each in self.partitions if each.lag is not None]
-        assigned = {"assigned-partitions": float(len(self.partitions))}
+    def _gauges(self, topic: str | None) -> dict[str, float]:
+        """Return the current metrics of a topic or of all topics: the largest lag, and the number of partitions."""
+        partitions = [each for each in self.partitions if topic in (None, each.name.topic)]
+        lags = [each.lag for each in partitions if each.lag is not None]
+        assigned = {"assigned-partitions": float(len(partitions))}
         return assigned | ({"records-lag-max": float(max(lags))} if lags else {})
 
     # Operations for the user
@@ -239,7 +234,7 @@ class ConsumerCore:
                     yield Wait((self.state.arrived.pending,), None)
                     continue
                 self._fetcher.restart_loops()
-                if self._has_news():
+                if self.taker.has_news:
                     yield Wait((), _AT_ONCE)
                     if not self._assignment.is_changing:
                         return True
@@ -287,19 +282,11 @@ class ConsumerCore:
             self._upkeep = None
             self._assignment.report(task.error)
 
-    def _has_news(self) -> bool:
-        """Whether the caller has an error to raise or records to take."""
-        if self._assignment.faults or self._woken:
-            return True
-        return self._has_lease and any(self._collector.is_readable(partition) for partition in self.partitions)
-
     def _mark_handled(self) -> None:
         if self.config.auto_offset_store:
             with self.state.lock:
                 for each in self.partitions:
                     each.handled = each.position
-
-    # Polling: taking records, in the caller's frame
 
     @property
     def needs_poll(self) -> bool:
@@ -313,86 +300,9 @@ class ConsumerCore:
             or (self._member is None and self.state.subscription)
         )
 
-    @property
-    def _has_lease(self) -> bool:
-        membership = self.state.membership
-        return membership is None or self.client.network.uptime() < membership.lease_ends
-
-    def take(self, max_records: int, undo: Undo) -> list[ConsumerRecord]:
-        """Take up to ``max_records`` buffered records without waiting, and move the positions past them.
-
-        Fills ``undo`` for ``put_back``, in case an exception occurs before the caller has the records; a signal handler
-        may raise one anywhere. Raises errors of background tasks.
-        """
-        records: list[ConsumerRecord] = []
-        self._raise_fault()
-        with self.state.lock:
-            self._assignment.polled_at = self.client.network.monotonic()
-            if not self._has_lease:
-                return records
-            buffered = self.partitions.buffered
-            self._note(undo)
-            self._collector.collect(max_records, records)
-            drained = self.partitions.buffered != buffered
-        if drained:
-            self.client.network.post(self.state.drained.notify)
-        return records
-
-    def take_table(self, max_records: int, builder: TableBuilder, undo: Undo) -> None:
-        """Take about ``max_records`` buffered records as columns; otherwise like ``take``."""
-        self._raise_fault()
-        with self.state.lock:
-            self._assignment.polled_at = self.client.network.monotonic()
-            if self._has_lease:
-                self._note(undo)
-                self._collector.collect_table(max_records, builder)
-        self.client.network.post(self.state.drained.notify)
-
-    def take_next(self, undo: Undo) -> ConsumerRecord | None:
-        """Take the next buffered record without waiting, and mark the previous record as handled."""
-        assignment, network = self._assignment, self.client.network
-        with self.state.lock:
-            last, reading = self._iterated, self._reading
-            if last is not None and self.config.auto_offset_store:
-                last.handled = last.position
-            if assignment.faults or self._woken:
-                self._raise_fault()
-            assignment.polled_at = network.monotonic()
-            if self.needs_poll or not self._has_lease:
-                return None
-            if reading is not None and last is not None and last.decoding is reading and not last.paused:
-                undo.append((last, last.position, last.position_epoch, last.version))
-                if (record := reading.next_record(last)) is not None:
-                    return self._collector.deserialize(last, record)
-                undo.clear()
-        return self._take_first(undo)
-
-    def _take_first(self, undo: Undo) -> ConsumerRecord | None:
-        """Take the first record of the next buffered batch."""
-        records = self.take(1, undo)
-        if not records:
-            return None
-        self._iterated = last = self.partitions.get(TopicPartition(records[0].topic, records[0].partition))
-        self._reading = None if last is None else last.decoding
-        return records[0]
-
-    def put_back(self, undo: Undo) -> None:
-        """Restore the positions from before a failed call took records that never reached the caller.
-
-        The buffers are dropped, because records may have left them even if the position did not move.
-        """
-        with self.state.lock:
-            for partition, position, epoch, version in undo:
-                if position is not None and partition.version == version:
-                    partition.rewind(position, epoch)
-        undo.clear()
-        if not self.closed:
-            with suppress(ClientError):
-                self.client.network.post(self.state.changed.notify)
-
     def wakeup(self) -> None:
         """Interrupt the waiting poll, or the next poll: it raises ``WakeupError``."""
-        self._woken = True
+        self.taker.woken = True
         with suppress(ClientError):
             self.client.network.post(self.state.arrived.notify)
 
@@ -405,7 +315,7 @@ class ConsumerCore:
     def poll(self, deadline: float, max_records: int) -> Flow[list[ConsumerRecord]]:
         """Wait for records and take them in one flow. If the flow may be cancelled, use ``fill`` and ``take``."""
         while (yield from self.fill(deadline)):
-            if records := self.take(max_records, []):
+            if records := self.taker.take(max_records, []):
                 return records
         return []
 
@@ -413,23 +323,8 @@ class ConsumerCore:
         """Wait for records and return them as an Arrow table, in one flow."""
         builder = self.table_builder(columns)
         while not builder.rows and (yield from self.fill(deadline)):
-            self.take_table(max_records, builder, [])
+            self.taker.take_table(max_records, builder, [])
         return builder.table()
-
-    def _note(self, undo: Undo) -> None:
-        undo.clear()
-        for each in self.partitions:
-            if self.config.auto_offset_store:
-                each.handled = each.position
-            undo.append((each, each.position, each.position_epoch, each.version))
-
-    def _raise_fault(self) -> None:
-        """Raise a pending wakeup or background error, once."""
-        if self._woken:
-            self._woken = False
-            raise WakeupError()
-        if self._assignment.faults:
-            raise self._assignment.faults.popleft()
 
     # External events (``NetworkUser``)
 
@@ -443,8 +338,9 @@ class ConsumerCore:
         self._fetcher.restart()
 
     def on_fork(self) -> None:
-        """Refuse every call in a child process: the consumer belongs to the parent."""
+        """Refuse every call in a child process. A thread that exists in the parent only may have held the lock."""
         self.closed = True
+        self.state.lock = RLock()
 
     def on_exit(self, deadline: float) -> Flow[None]:
         """Close the consumer when the process exits."""

@@ -74,7 +74,6 @@ class AsyncProducer(AsyncFacade):
         # blocking: threadless: bool = False,
         **options: Unpack[ProducerOptions],
     ) -> None:
-        super().__init__()
         self.config: ProducerConfig = self._take_client(
             servers,
             options,
@@ -124,7 +123,13 @@ class AsyncProducer(AsyncFacade):
         now = time_ns() // _NS_PER_MS
         if timestamp is None:
             timestamp = now
+        if headers:
+            headers = tuple(headers)
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
+        # blocking: if added is None and not self._threadless:
+        # blocking:     added = self.core.add_to_new_batch(
+        # blocking:         topic, value, key, partition, timestamp, headers, on_delivery
+        # blocking:     )
         if added is None:
             flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
             added = await self._run(flow)
@@ -177,9 +182,12 @@ class AsyncProducer(AsyncFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return await self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
-        return self.client.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.client.metrics(topic)
 
     # Transactions
 

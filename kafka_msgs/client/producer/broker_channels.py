@@ -99,7 +99,7 @@ class BrokerChannel:
         """Close the connection if the oldest response is overdue. Its in-flight requests then fail."""
         exchanges = self.exchanges
         if exchanges and not exchanges[0].answer.done and self.late_at() <= now and self.connection is not None:
-            self.connection.close()
+            self.connection.close_overdue()
 
     def late_at(self) -> float:
         """Return the later of the oldest request's deadline and ``request_timeout`` after the last traffic."""

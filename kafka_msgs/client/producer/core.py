@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.binary_layouts import HEADER_SIZE
-from kafka_msgs.client.broker_errors import broker_error, raise_for
+from kafka_msgs.client.broker_errors import raise_for
 from kafka_msgs.client.cluster_metadata import PartitionInfo, TopicPartition
 from kafka_msgs.client.core import ClientCore
-from kafka_msgs.client.flow import Flow, Wait, sleep_until
+from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.group_metadata import ConsumerGroupMetadata
 from kafka_msgs.client.offset_and_metadata import OffsetAndMetadata
 from kafka_msgs.client.producer.batch_completion import FailedBatch, Undelivered
 from kafka_msgs.client.producer.config import ProducerConfig
-from kafka_msgs.client.producer.partitioner import Partitioner, murmur2
+from kafka_msgs.client.producer.metadata_refresh import find_partitions
+from kafka_msgs.client.producer.partitioner import Partitioner
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
-from kafka_msgs.client.producer.record_accumulator import PartitionQueue, RecordAccumulator, TopicQueues
+from kafka_msgs.client.producer.record_accumulator import RecordAccumulator, TopicQueues
+from kafka_msgs.client.producer.record_placement import RecordPlacement
 from kafka_msgs.client.producer.sender import Sender
 from kafka_msgs.client.producer.sequences import SequenceManager
 from kafka_msgs.client.producer.transaction_manager import TransactionManager, TransactionManagerState
 from kafka_msgs.client.scheduler import Task
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError, RecordWriteError
+from kafka_msgs.errors import DeadlineError, OptionError, ProducerClosedError
 from kafka_msgs.records import Payload
 from kafka_msgs.records.compression import compress
 
@@ -37,12 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Headers", "ProducerCore"]
 
 Headers = Iterable[tuple[str, Payload | None]]
-
-_OVERHEAD: Final = 40
-"""Maximum overhead of a record in bytes, in addition to its key, value and headers."""
-_HEADER_OVERHEAD: Final = 10
-_POSITIVE: Final = 0x7FFFFFFF
-_PASSING: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE})
 
 
 class ProducerCore:
@@ -60,7 +56,7 @@ class ProducerCore:
         compress(config.compression, b"", config.compression_level)
         self._core = core
         self._config = config
-        self._partitioner = partitioner
+        self._placement = RecordPlacement(config, partitioner)
         self.accumulator = RecordAccumulator(config, random or Random())
         self._topics = self.accumulator.topics
         self._lock = self.accumulator.lock
@@ -85,8 +81,10 @@ class ProducerCore:
         """Return the deadline ``timeout`` seconds from now. None is the delivery timeout."""
         return self._core.deadline(self._config.delivery_timeout if timeout is None else timeout)
 
-    def _gauges(self) -> dict[str, float]:
-        """Return the current metrics: the buffer memory."""
+    def _gauges(self, topic: str | None) -> dict[str, float]:
+        """Return the current metrics: the buffer memory, which all topics share."""
+        if topic is not None:
+            return {}
         total = self._config.buffer_memory
         return {
             "buffer-total-bytes": float(total),
@@ -114,11 +112,11 @@ class ProducerCore:
         queues = self._topics.get(topic)
         if queues is None:
             return None
-        if partition is None and key is None and self._partitioner is None:
+        if partition is None and key is None and self._placement.partitioner is None:
             queue = queues.sticky
             assert queue is not None
         else:
-            queue = self._queue(queues, key, partition)
+            queue = self._placement.queue(queues, key, partition)
         with self._lock:
             batch = queue.open
             if batch is None or not batch.append(key, value, timestamp=timestamp, headers=headers):
@@ -145,7 +143,7 @@ class ProducerCore:
         Waits for metadata and buffer memory if needed.
         """
         headers = tuple(headers)
-        size = self._checked_size(value, key, headers)
+        size = self._placement.checked_size(value, key, headers)
         deadline = self._core.network.now() + self._config.max_block
         while True:
             self._require_open()
@@ -158,107 +156,80 @@ class ProducerCore:
                 yield from self._room(deadline)
             else:
                 self._open_batch(queues, key, partition, room)
+                self._sender.wake()
+
+    def add_to_new_batch(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int,
+        headers: Headers,
+        on_delivery: Callable[..., Any] | None = None,
+    ) -> tuple[ProducerBatch, int] | None:
+        """Open a batch and add a record in the caller's thread, like ``add``, if that needs nothing but memory.
+
+        Returns None if the I/O thread must do it: for a new topic, a full buffer, an error or a transaction.
+        """
+        queues = self._topics.get(topic)
+        if queues is None or self._transactions is not None or queues.metadata is not self._core.cluster.topic(topic):
+            return None
+        size = self._placement.checked_size(value, key, headers)
+        record = topic, value, key, partition, timestamp, headers, on_delivery
+        with self._lock:
+            if self._closed or self._sender.fatal is not None or self._sending is None or self._sending.done:
+                return None
+            if (added := self.add(*record)) is not None:
+                return added
+            room = self.accumulator.can_allocate(size)
+            if room is None:
+                return None
+            self._core.network.post(self._wake_sender)
+            self._open_batch(queues, key, partition, room)
+            return self.add(*record)
+
+    def _wake_sender(self) -> None:
+        """Wake the sender after a thread has opened a batch. It holds the lock until it has added the first record."""
+        with self._lock:
+            self._sender.wake()
 
     def add_table(self, topic: str, table: Any, now_ms: int) -> Flow[list[PartitionedRows]]:
         """Add the rows of an Arrow table, and return their batches. Rows without a timestamp get ``now_ms``."""
-        from kafka_msgs.client.producer.tables import rows_of
+        from kafka_msgs.client.producer.tables import add_rows, rows_of
 
         self._require_open()
         queues = yield from self._known(topic, self._core.network.now() + self._config.max_block)
-        pieces = list(rows_of(table, topic, len(queues.queues), now_ms, self._partitioner))
+        pieces = list(rows_of(table, topic, len(queues.queues), now_ms, self._placement.partitioner))
         for rows in pieces:
-            for partition, start, stop in rows.runs:
-                yield from self._add_run(queues, rows, partition, start, stop)
+            yield from add_rows(queues, rows, self.add_when_possible, self._lock)
         return pieces
 
-    def _add_run(
-        self, queues: TopicQueues, rows: PartitionedRows, partition: int | None, start: int, stop: int
-    ) -> Flow[None]:
-        """Add rows for one partition, or for partitions in turn. The first row of each batch opens the batch."""
-        while start < stop:
-            queue = queues.sticky if partition is None else queues.queues[partition]
-            assert queue is not None
-            with self._lock:
-                added = 0 if queue.open is None else rows.add(queue.open, start, stop)
-            if not added:
-                value, key, timestamp, headers = rows.row(start)
-                batch, index = yield from self.add_when_possible(
-                    queues.topic, value, key, partition, timestamp, headers
-                )
-                rows.sent.append((batch, index, 1))
-                added = 1
-                yield Wait((), self._core.network.now())
-            start += added
+    def delivered(self, pieces: list[PartitionedRows], deadline: float) -> Flow[Any]:
+        """Deliver the rows of a table, and return their partitions and offsets as a table."""
+        from kafka_msgs.client.producer.tables import delivery_table
+
+        yield from self.flush(deadline)
+        return delivery_table(pieces)
 
     def _open_batch(self, queues: TopicQueues, key: Payload | None, partition: int | None, room: int) -> None:
         """Open a batch for the partition of the next record. Without a key, this may switch the partition."""
-        if partition is None and key is None and self._partitioner is None:
+        transactional = self._transactions is not None
+        if self._placement.is_sticky(key, partition):
             if queues.sticky is not None:
                 self.accumulator.close(queues.sticky)
             queue = self.accumulator.next_sticky(queues)
             if queue.open is not None:
                 return
         else:
-            queue = self._queue(queues, key, partition)
-        transactional = self._transactions is not None
+            queue = self._placement.queue(queues, key, partition)
         self.accumulator.open_batch(queue, room, self._core.network.now(), transactional)
-        self._sender.wake()
-
-    def _queue(self, queues: TopicQueues, key: Payload | None, partition: int | None) -> PartitionQueue:
-        """Return the partition of a record. Raises ``RecordWriteError`` if the partition does not exist."""
-        count = len(queues.queues)
-        if partition is None:
-            if self._partitioner is None and key is not None:
-                return queues.queues[(murmur2(key) & _POSITIVE) % count]
-            partition = self._chosen(queues.topic, key, count)
-        if type(partition) is not int or not 0 <= partition < count:
-            reason = f"{queues.topic} has the partitions 0 to {count - 1}, not {partition!r}"
-            raise RecordWriteError(field="partition", value=partition, reason=reason)
-        return queues.queues[partition]
-
-    def _chosen(self, topic: str, key: Payload | None, count: int) -> Any:
-        """Return the partition that the user's partitioner chooses."""
-        assert self._partitioner is not None
-        try:
-            return self._partitioner(topic, key, count)
-        except Exception as error:
-            reason = f"the partitioner raised {type(error).__name__}: {error}"
-            raise RecordWriteError(field="partition", value=None, reason=reason) from error
-
-    def _checked_size(self, value: Payload | None, key: Payload | None, headers: Any) -> int:
-        """Return the approximate size of a record in bytes. Raises ``RecordWriteError`` if it is too large."""
-        size = HEADER_SIZE + _OVERHEAD
-        for content in (key, value):
-            if content is not None and not isinstance(content, bytes | bytearray | memoryview):
-                name = "value" if content is value else "key"
-                raise RecordWriteError(field=name, value=content, reason="it is neither bytes nor None")
-            size += 0 if content is None else len(content)
-        size += sum(_HEADER_OVERHEAD + len(name) * 4 + len(content or b"") for name, content in headers)
-        largest = min(self._config.max_request_size, self._config.buffer_memory)
-        if size > largest:
-            reason = f"a record of about {size} bytes is larger than the limit of {largest}"
-            raise RecordWriteError(field="value", value=None, reason=reason)
-        return size
 
     def _known(self, topic: str, deadline: float) -> Flow[TopicQueues]:
         """Return the current partitions of a topic. Requests the metadata of a new topic."""
-        attempts, cause = 0, None
-        while not self._core.cluster.partitions(topic):
-            if attempts:
-                pause = self._core.network.now() + self._config.backoff(attempts)
-                yield from sleep_until(min(pause, deadline))
-            if attempts and self._core.network.now() >= deadline:
-                raise DeadlineError(waiting_for=f"the partitions of the topic {topic!r}", cause=cause)
-            attempts += 1
-            cluster = yield from self._core.refresh([topic], deadline=deadline)
-            info = cluster.topics.get(topic)
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is None else info.error
-            cause = broker_error(code, api="Metadata", subject=topic)
-            if code and code not in _PASSING:
-                raise cause
-        partitions = self._core.cluster.partitions(topic)
+        partitions = yield from find_partitions(self._core, self._config, topic, deadline)
         led = [number for number, info in sorted(partitions.items()) if info.leader is not None]
-        return self.accumulator.topic(topic, max(partitions) + 1, led)
+        return self.accumulator.topic(topic, max(partitions) + 1, led, self._core.cluster.topic(topic))
 
     def _room(self, deadline: float) -> Flow[None]:
         """Wait for buffer memory, until a batch is done."""
@@ -289,13 +260,6 @@ class ProducerCore:
         if queue is not None and queue.open is batch:
             self.accumulator.close(queue)
             self._sender.wake()
-
-    def delivered(self, pieces: list[PartitionedRows], deadline: float) -> Flow[Any]:
-        """Deliver the rows of a table, and return their partitions and offsets as a table."""
-        from kafka_msgs.client.producer.tables import delivery_table
-
-        yield from self.flush(deadline)
-        return delivery_table(pieces)
 
     def flush(self, deadline: float) -> Flow[None]:
         """Send all records, and wait until each is delivered or has failed."""
@@ -385,7 +349,8 @@ class ProducerCore:
         """Deliver records until the deadline, and fail the remaining ones. An open transaction is aborted."""
         if self._closed:
             return
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._core.network.events.discard(self)
         self._core.directory.metrics.remove_gauge(self._gauges)
         self.accumulator.close_all()
@@ -398,7 +363,8 @@ class ProducerCore:
 
     def stop(self) -> None:
         """Fail all undelivered records, and stop the sender."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._sender.close()
         if self._sending is not None:
             self._sending.cancel()
@@ -419,9 +385,13 @@ class ProducerCore:
         self._sender, self._sending = self._new_sender(), None
 
     def on_fork(self) -> None:
-        """Remove all open batches in a child process, so that the next call raises ``ForkedError``."""
+        """Remove all open batches in a child process, so that the next call raises ``ForkedError``.
+
+        A thread that exists in the parent only may have held the lock.
+        """
         self._topics.clear()
         self._closed = True
+        self._lock = self.accumulator.lock = RLock()
 
     def on_exit(self, deadline: float) -> Flow[None]:
         """The process ends."""

@@ -1,22 +1,27 @@
-"""Refreshes the metadata of a producer's topics: when a leader is in doubt, and after the maximum age."""
+"""The metadata of a producer's topics: at the first record, when a leader is in doubt, and after the maximum age."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_msgs.client.broker_errors import broker_error
+from kafka_msgs.client.cluster_metadata import PartitionInfo
+from kafka_msgs.client.flow import Flow, sleep_until
 from kafka_msgs.client.producer.config import ProducerConfig
 from kafka_msgs.client.retry_log import RetryLog
 from kafka_msgs.client.scheduler import Task
-from kafka_msgs.errors import AuthenticationError
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import AuthenticationError, DeadlineError
 
 if TYPE_CHECKING:
     from kafka_msgs.client.core import ClientCore
 
-__all__ = ["MetadataRefresher"]
+__all__ = ["MetadataRefresher", "find_partitions"]
 
 _LOG: Final = logging.getLogger("kafka_msgs.client.producer")
+_PASSING: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE})
 
 
 class MetadataRefresher:
@@ -68,3 +73,27 @@ class MetadataRefresher:
             deadline = now + self._config.request_timeout
             self.asking = self._core.network.spawn(self._core.refresh(asked, deadline=deadline))
         return now if ended else None
+
+
+def find_partitions(
+    core: ClientCore, config: ProducerConfig, topic: str, deadline: float
+) -> Flow[Mapping[int, PartitionInfo]]:
+    """Return the partitions of a topic, and request the metadata of a new topic.
+
+    Raises ``DeadlineError``, ``BrokerError`` for a topic that cannot be used, and the errors of a connection.
+    """
+    attempts, cause = 0, None
+    while not core.cluster.partitions(topic):
+        if attempts:
+            pause = core.network.now() + config.backoff(attempts)
+            yield from sleep_until(min(pause, deadline))
+        if attempts and core.network.now() >= deadline:
+            raise DeadlineError(waiting_for=f"the partitions of the topic {topic!r}", cause=cause)
+        attempts += 1
+        cluster = yield from core.refresh([topic], deadline=deadline)
+        info = cluster.topics.get(topic)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if info is None else info.error
+        cause = broker_error(code, api="Metadata", subject=topic)
+        if code and code not in _PASSING:
+            raise cause
+    return core.cluster.partitions(topic)

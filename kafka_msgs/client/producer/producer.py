@@ -68,7 +68,6 @@ class Producer(BlockingFacade):
         threadless: bool = False,
         **options: Unpack[ProducerOptions],
     ) -> None:
-        super().__init__()
         self.config: ProducerConfig = self._take_client(
             servers,
             options,
@@ -117,7 +116,11 @@ class Producer(BlockingFacade):
         now = time_ns() // _NS_PER_MS
         if timestamp is None:
             timestamp = now
+        if headers:
+            headers = tuple(headers)
         added = self._add(topic, value, key, partition, timestamp, headers, on_delivery)
+        if added is None and not self._threadless:
+            added = self.core.add_to_new_batch(topic, value, key, partition, timestamp, headers, on_delivery)
         if added is None:
             flow = self.core.add_when_possible(topic, value, key, partition, timestamp, headers, on_delivery)
             added = self._run(flow)
@@ -170,9 +173,12 @@ class Producer(BlockingFacade):
         """Return the partitions of a topic by number. Raises ``UnknownTopicError``."""
         return self._run(self.core.partitions_of(topic, self.client.core.deadline(timeout)))
 
-    def metrics(self) -> dict[str, float]:
-        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``."""
-        return self.client.metrics()
+    def metrics(self, topic: str | None = None) -> dict[str, float]:
+        """Return the metrics of the client of this producer by Kafka's names, such as ``record-send-rate``.
+
+        With ``topic``, return those that count the records of one topic.
+        """
+        return self.client.metrics(topic)
 
     # Transactions
 

@@ -209,11 +209,11 @@ class Sender:
             node = self._node_for(queue, now)
             if node is None:
                 continue
-            batch = queue.closed[0]
+            batch = queue.first
             size = sizes.get(node.broker_id, 0) + batch.size
             if node.broker_id in sizes and size > self._config.max_request_size:
                 continue
-            self._take(queue, batch)
+            self._take(queue)
             sizes[node.broker_id] = size
             loads.setdefault(node.broker_id, []).append(batch)
         for number, batches in loads.items():
@@ -241,7 +241,7 @@ class Sender:
             return None
         if not queue.closed:
             self._accumulator.close(queue)
-        return node
+        return node if queue.closed else None
 
     def _due_at(self, queue: PartitionQueue) -> float:
         """Return when the first batch of a partition may be sent."""
@@ -270,12 +270,9 @@ class Sender:
         if node.opening is not None:
             self._schedule_wakeup(node.doubt_at)
 
-    def _take(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Take the first batch out of a queue. Move the partition to the end of the line."""
-        queue.closed.popleft()
-        del self._accumulator.busy[queue]
-        if not queue.is_empty:
-            self._accumulator.busy[queue] = None
+    def _take(self, queue: PartitionQueue) -> None:
+        """Take the first batch out of a queue, and give it a sequence."""
+        batch = self._accumulator.take_first(queue)
         if self._identity is not None:
             self._identity.assign(queue.sequences, batch)
 

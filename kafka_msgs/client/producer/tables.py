@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
+from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
 from kafka_msgs.records.builder import RowColumns
 
-__all__ = ["COLUMNS", "PartitionedRows", "delivery_table", "rows_of"]
+if TYPE_CHECKING:
+    from kafka_msgs.client.producer.record_accumulator import TopicQueues
+
+__all__ = ["COLUMNS", "PartitionedRows", "add_rows", "delivery_table", "rows_of"]
 
 COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
 """The optional columns of a table."""
@@ -27,6 +31,8 @@ COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition")
 _RESULT: Final = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("timestamp", pa.int64())])
 _ANY: Final = -1
 """Means any partition."""
+_AT_ONCE: Final = 0.0
+"""A time that has passed: a wait until then lets other flows run."""
 
 
 @define(eq=False)
@@ -105,6 +111,28 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
         found = {name: _READ[name](name, batch.column(name)) for name in batch.schema.names}
         partitions = _partitions(found.get("partition"), found.get("key"), batch.num_rows, topic, count, partitioner)
         yield _sorted(found, partitions, batch.num_rows, now)
+
+
+def add_rows(
+    queues: TopicQueues, rows: PartitionedRows, add: Callable[..., Flow[tuple[ProducerBatch, int]]], lock: Any
+) -> Flow[None]:
+    """Add rows to the batches of their partitions, or of partitions in turn, which the lock guards.
+
+    ``add`` opens a batch with a record. It adds the first row of each batch.
+    """
+    for partition, start, stop in rows.runs:
+        while start < stop:
+            queue = queues.sticky if partition is None else queues.queues[partition]
+            assert queue is not None
+            with lock:
+                added = 0 if queue.open is None else rows.add(queue.open, start, stop)
+            if not added:
+                value, key, timestamp, headers = rows.row(start)
+                batch, index = yield from add(queues.topic, value, key, partition, timestamp, headers)
+                rows.sent.append((batch, index, 1))
+                added = 1
+                yield Wait((), _AT_ONCE)
+            start += added
 
 
 def delivery_table(pieces: list[PartitionedRows]) -> Any:

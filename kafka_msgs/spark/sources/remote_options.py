@@ -158,7 +158,7 @@ class RemoteStorageOptions:
             **facts,
             first=each.start,
             end=each.end,
-            ends=LARGEST if each.end_offsets is None else each.end_offsets,
+            ends=LARGEST if each.segment_end is None else each.segment_end,
             of_tier=home.name,
             layout=self.layout,
             no_aborted=each.no_aborted,

@@ -25,3 +25,23 @@ def test_a_producer_follows_the_leader_while_a_connection_attempt_hangs() -> Non
                 time.sleep(0.01)
             broker.move_leader(topic, 0, _SECOND)
             assert delivery.result(timeout=20).offset == 0
+
+
+def test_metadata_is_not_requested_from_a_leader_that_does_not_answer() -> None:
+    """The leader stops answering, also on its idle connections: a producer asks another broker for the new leader."""
+    with EmbeddedBroker(brokers=2) as broker:
+        topic = new_topic(broker, replicas=2)
+        broker.move_leader(topic, 0, _FIRST)
+        first = broker.bootstrap_servers.split(",")[_FIRST]
+        with Producer(first, request_timeout=1.0, linger=0.0) as producer:
+            producer.send_and_wait(topic, b"tea")
+            faults = [
+                broker.faults.add(Fault(NeverRespond(), api=api, broker=_FIRST, times=None))
+                for api in (ApiKey.PRODUCE, ApiKey.METADATA, ApiKey.API_VERSIONS)
+            ]
+            delivery = producer.send(topic, b"coffee")
+            while not faults[0].hits:
+                time.sleep(0.01)
+            broker.move_leader(topic, 0, _SECOND)
+            assert delivery.result(timeout=20).offset == 1
+            assert faults[1].hits == 0
