@@ -24,6 +24,7 @@ CORE = {
     "kafka_msgs.errors",
     *(f"kafka_msgs.errors.{path.stem}" for path in Path(errors.__file__).parent.glob("[a-z]*.py")),
     "kafka_msgs.deferred_attrs",
+    "kafka_msgs.fork_locks",
     "kafka_msgs.message",
     "kafka_msgs.validators",
     "kafka_msgs.primitives",
@@ -70,7 +71,8 @@ def test_importing_the_library_and_a_message_compiles_no_methods_of_errors_and_s
     code = "import linecache\nfrom kafka_msgs import OffsetFetchRequest\nprint(*linecache.cache, sep='\\n')"
     made = [name for name in run(code).splitlines() if name.startswith("<attrs generated")]
     assert not [name for name in made if "kafka_msgs.errors" in name or "kafka_msgs.messages" in name]
-    assert len([name for name in made if "kafka_msgs" in name]) <= 8
+    # Before 25.4, attrs compiles each method by itself, so the classes count.
+    assert len({name.split()[-1] for name in made if "kafka_msgs" in name}) <= 8
 
 
 def test_importing_one_message_loads_that_message_alone() -> None:
