@@ -70,19 +70,24 @@ SLOW = (
 """Long tests that seldom fail: Spark over many options, other clients, whole applications, killed processes."""
 
 SYSTEM = (
+    "tests/broker/storage/test_lockstep.py",
     "tests/campaigns/",
+    "tests/client/test_interleavings.py",
     "tests/client/test_stopped_processes.py",
+    "tests/codec/test_error_memory.py",
+    "tests/codec/test_new_primitive.py",
     "tests/coordinator/test_campaign.py",
     "tests/docs/test_demo.py",
     "tests/instances/test_lifetimes.py",
+    "tests/oracle/test_older_releases.py",
     "tests/packaging/",
-    "tests/pipeline/test_commands.py",
+    "tests/pipeline/",
     "tests/spark/",
     "tests/table_formats/",
     "tests/test_benchmarks.py",
     "tests/typing/",
 )
-"""Tests of processes rather than of code: `make check` runs these and all tests that use Spark or a real cluster."""
+"""Whole programs, jobs and long searches: `make check` runs these tests and all that use Spark or a real cluster."""
 
 BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_log": ("storage", StorageOracle),
