@@ -86,11 +86,11 @@ demo-all: .venv/demo-all ## recorded Kafka traffic, decoded and explained, and j
 	@$(BIN)/python docs/demo/demo.py --all
 
 test: .venv/dev ## run the tests: about 8 minutes on two cores; make test WORKERS=1 for one process
-	@echo "Running 30,000 tests: about 8 minutes on two cores. 'make check' adds Spark, real clusters and linters."
+	@echo "Running 22,000 tests: about 8 minutes on two cores. 'make check' adds Spark, real clusters and linters."
 	$(call run_tests,"not slow and not system")
 
-test-system: .venv/dev ## run the tests that start a real cluster, Spark or whole programs: about 9 minutes on two cores
-	@echo "Running 800 tests with real clusters, Spark and other programs: about 9 minutes on two cores."
+test-system: .venv/dev ## run the tests that start a real cluster, Spark or whole programs, or search long: about 12 minutes on two cores
+	@echo "Running 9,000 tests with real clusters, Spark, other programs and long searches: about 12 minutes on two cores."
 	$(call run_tests,"system and not slow")
 
 test-slow: .venv/dev ## run the slow tests: Spark over many options, other clients, whole applications, killed processes
