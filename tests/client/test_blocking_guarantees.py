@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.admin import Admin
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Client, Consumer, Producer, TopicPartition
 from kafka_msgs.errors import (
@@ -29,6 +29,7 @@ from kafka_msgs.errors import (
     WakeupError,
 )
 from kafka_msgs.messages.metadata_request import MetadataRequest
+from tests.support.single_partition import create_topic, values
 
 DEV = ("-X", "dev")
 ENV = os.environ | {"PYTHONMALLOC": "pymalloc"}
@@ -44,22 +45,7 @@ def servers() -> Iterator[str]:
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
     """A topic of one partition, with the name of the test."""
-    name = "".join(each if each.isalnum() else "-" for each in request.node.name)
-    with Admin(servers) as admin:
-        admin.create_topics([NewTopic(name, 1)]).all()
-    return name
-
-
-def values(servers: str, topic: str) -> list[bytes]:
-    """Return the values of a topic."""
-    with Consumer(servers, auto_offset_reset="earliest") as consumer:
-        place = TopicPartition(topic, 0)
-        consumer.assign([place])
-        end = consumer.end_offsets([place])[place]
-        found: list[bytes] = []
-        while consumer.position(place) < end:
-            found += [bytes(record.value or b"") for record in consumer.poll(1.0)]
-    return found
+    return create_topic(servers, request)
 
 
 def test_a_quiet_producer_sends_after_its_linger(servers: str, topic: str) -> None:

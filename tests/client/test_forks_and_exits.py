@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Consumer, TopicPartition
+from tests.support.single_partition import create_topic, values
 
 STRICT = ("-X", "dev", "-W", "error")
 ENV = os.environ | {"PYTHONMALLOC": "pymalloc"}
@@ -33,22 +33,7 @@ def servers() -> Iterator[str]:
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
     """A topic of one partition, with the name of the test."""
-    name = "".join(each if each.isalnum() else "-" for each in request.node.name)
-    with Admin(servers) as admin:
-        admin.create_topics([NewTopic(name, 1)]).all()
-    return name
-
-
-def values(servers: str, topic: str) -> list[bytes]:
-    """Return the values of a topic."""
-    place = TopicPartition(topic, 0)
-    with Consumer(servers, auto_offset_reset="earliest") as consumer:
-        consumer.assign([place])
-        end = consumer.end_offsets([place])[place]
-        found: list[bytes] = []
-        while consumer.position(place) < end:
-            found += [bytes(record.value or b"") for record in consumer.poll(1.0)]
-    return found
+    return create_topic(servers, request)
 
 
 def run(code: str, *arguments: str, options: tuple[str, ...] = STRICT) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -64,6 +65,22 @@ def test_a_send_that_is_interrupted_sends_its_record_once_or_not_at_all(
     assert len(found) == len(set(found))
     assert set(sent) <= set(found)
     assert found[1:-1] == sorted(found[1:-1], key=int)
+
+
+def test_records_are_not_discarded_while_another_thread_opens_a_batch(servers: str) -> None:
+    """A batch that is opened meanwhile would belong neither to the old records nor to the new ones."""
+    with Producer(servers, threadless=True) as producer:
+        core = producer.core
+        result = producer.send("open", b"discarded")
+        discard = Thread(target=core.on_interrupt, args=(InterruptedError("stopped"),))
+        with core._lock:
+            discard.start()
+            discard.join(0.2)
+            assert core.accumulator.incomplete
+        discard.join()
+        assert not core.accumulator.incomplete
+        with pytest.raises(InterruptedError):
+            result.result(5.0)
 
 
 def test_polls_that_are_interrupted_lose_and_repeat_nothing(servers: str) -> None:

@@ -16,9 +16,10 @@ import pytest
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.client import Consumer, Producer, TopicPartition
+from kafka_msgs.client import Consumer, Producer
 from tests.support.cluster_topics import new_topic
 from tests.support.shared_cluster import BreakableCluster
+from tests.support.single_partition import values
 
 COUNT = 400
 
@@ -56,18 +57,6 @@ def stop_repeatedly(process: subprocess.Popen[str], times: int, seconds: float) 
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(seconds)
         os.kill(process.pid, signal.SIGCONT)
-
-
-def values(servers: str, topic: str) -> list[bytes]:
-    """Return the values of a topic."""
-    with Consumer(servers, auto_offset_reset="earliest") as consumer:
-        place = TopicPartition(topic, 0)
-        end = consumer.end_offsets([place])[place]
-        consumer.assign([place])
-        found: list[bytes] = []
-        while consumer.position(place) < end:
-            found += [bytes(record.value or b"") for record in consumer.poll(1.0)]
-        return found
 
 
 @pytest.fixture

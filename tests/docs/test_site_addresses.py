@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.docs_tools import load_tool
 from tests.support.markdown_pages import ROOT
+from tests.support.skip_reasons import not_run
 
 pytest.importorskip("mkdocs")
 
@@ -109,9 +110,10 @@ def test_addresses_add_edit_links_and_canonical_addresses(tmp_path: Path) -> Non
     assert 'data-md-component="source"' not in text, "the theme requests facts about the repository from GitHub"
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 def test_mike_deploys_versions(tmp_path: Path) -> None:
     """Versions stand next to each other on a branch; each has the menu of versions and a canonical address."""
+    if shutil.which("git") is None:
+        not_run("git not found")
     project = _project(tmp_path / "project", URLS)
     remote = tmp_path / "remote.git"
     _run(tmp_path, "git", "init", "--quiet", "--bare", str(remote))

@@ -172,12 +172,14 @@ class ProducerCore:
 
         Returns None if the I/O thread must do it: for a new topic, a full buffer, an error or a transaction.
         """
-        queues = self._topics.get(topic)
-        if queues is None or self._transactions is not None or queues.metadata is not self._core.cluster.topic(topic):
+        if self._transactions is not None:
             return None
         size = self._placement.checked_size(value, key, headers)
         record = topic, value, key, partition, timestamp, headers, on_delivery
         with self._lock:
+            queues = self._topics.get(topic)
+            if queues is None or queues.metadata is not self._core.cluster.topic(topic):
+                return None
             if self._closed or self._sender.fatal is not None or self._sending is None or self._sending.done:
                 return None
             if (added := self.add(*record)) is not None:
@@ -378,11 +380,13 @@ class ProducerCore:
         The broker may have records that were in flight. The next call requests a new producer id; a transactional
         producer must call ``init_transactions`` again.
         """
-        for batch in self.accumulator.clear():
+        with self._lock:  # another thread may be opening a batch
+            undelivered = self.accumulator.clear()
+            self._sender, self._sending = self._new_sender(), None
+        for batch in undelivered:
             if not batch.done:
                 batch.fail(error)
                 self._undelivered.add(batch, error)
-        self._sender, self._sending = self._new_sender(), None
 
     def on_fork(self) -> None:
         """Remove all open batches in a child process, so that the next call raises ``ForkedError``.

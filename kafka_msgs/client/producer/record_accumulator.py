@@ -99,7 +99,7 @@ class RecordAccumulator:
         self._busy: dict[PartitionQueue, None] = {}
         self._incomplete: dict[ProducerBatch, PartitionQueue] = {}
         self._opened: deque[tuple[PartitionQueue, ProducerBatch]] = deque()
-        """New batches that ``_incomplete`` lacks."""
+        """New batches that ``_incomplete`` lacks; their reserved memory counts toward the buffer memory."""
         self._filled: deque[ProducerBatch] = deque()
         """Closed batches that still reserve their maximum size."""
         self.reserved = 0
