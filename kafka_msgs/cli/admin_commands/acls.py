@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, print_outcomes, required, words
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, print_outcomes, required, words
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -48,8 +48,11 @@ def _name_option(flag: str, text: str) -> Callable[[F], F]:
     return click.option(flag, metavar="NAMES", multiple=True, callback=words, help=text)
 
 
+_ONLY_WITH: Final[OptionActions] = {"allowed": ("add",), "denied": ("add",), "principals": ("list", "remove")}
+
+
 @click.command("acls")
-@action_options("list", list="List rules.", add="Add rules.", remove="Remove matching rules.")
+@action_options("list", _ONLY_WITH, list="List rules.", add="Add rules.", remove="Remove matching rules.")
 @broker_options()
 @_name_option("--topic", "Topics, or * for all.")
 @_name_option("--group", "Groups, or * for all.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -26,8 +26,11 @@ _REPLICA: Final = (
 _REPLICA_TABLE: Final = ("role", "replicaId", "logEndOffset", "lag", "lastCaughtUpTime")
 
 
+_ONLY_WITH: Final[OptionActions] = {"unregister": ("brokers",)}
+
+
 @click.command("cluster")
-@action_options("brokers", brokers="List brokers.", quorum="Show the replicas of the metadata quorum.")
+@action_options("brokers", _ONLY_WITH, brokers="List brokers.", quorum="Show the replicas of the metadata quorum.")
 @broker_options()
 @click.option("--unregister", metavar="ID", type=int, help="Unregister a broker that is shut down for good.")
 @listing_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, pairs, print_outcomes, required, words
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, pairs, print_outcomes, required, words
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -30,8 +30,14 @@ _COLUMNS: Final = ("entityType", "entity", "name", "value", "source", "sensitive
 _IN_TABLE: Final = ("entity", "name", "value", "source")
 
 
+_ONLY_WITH: Final[OptionActions] = {
+    "include_defaults": ("describe",),
+    **dict.fromkeys(("added", "deleted", "validate_only"), ("alter",)),
+}
+
+
 @click.command("configs")
-@action_options("describe", describe="Show configurations.", alter="Add and delete configurations.")
+@action_options("describe", _ONLY_WITH, describe="Show configurations.", alter="Add and delete configurations.")
 @broker_options()
 @click.option("--entity-type", type=click.Choice([*_TYPES]), help="Type of the configured entities.")
 @click.option("--entity-name", "names", metavar="NAMES", multiple=True, callback=words, help="Entity names.")
@@ -76,7 +82,7 @@ def configs_command(
     Example: kafka-msgs configs --alter -t orders --add-config retention.ms=60000 -b localhost
     """
     with cluster.admin() as admin:
-        entities = _entities(admin, entity_type, ("",) if entity_default else names, short)
+        entities = _entities(admin, entity_type, (*names, "") if entity_default else names, short)
         if action == "describe":
             print_listing(output_format, _COLUMNS, _rows(admin, entities, all=include_defaults), in_table=_IN_TABLE)
             return
@@ -101,6 +107,8 @@ def _entities(
         if name is not None
     ]
     if resources:
+        if entity_type or names:
+            raise click.UsageError("--entity-type and --entity-name exclude the short options for an entity")
         return resources
     kind = _TYPES[required(entity_type, "--entity-type")]
     if not names:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, print_outcomes, required
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, print_outcomes, required
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -26,9 +26,16 @@ def _level(text: str) -> tuple[str, int]:
     return name, int(level)
 
 
+_ONLY_WITH: Final[OptionActions] = {
+    **dict.fromkeys(("levels", "validate_only"), ("upgrade", "downgrade", "disable")),
+    "unsafe": ("downgrade", "disable"),
+}
+
+
 @click.command("features")
 @action_options(
     "describe",
+    _ONLY_WITH,
     describe="Show supported and finalized levels.",
     upgrade="Raise the levels of features.",
     downgrade="Lower the levels of features; level 0 disables a feature.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.output import CommandError
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
+    "OptionActions",
     "action_options",
     "failure_reason",
     "load_json",
@@ -32,24 +35,48 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K")
+OptionActions: TypeAlias = Mapping[str, Collection[str]]
+"""The actions that use a parameter, for parameters that not all actions use."""
 
 FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def action_options(default: str, **actions: str) -> Callable[[F], F]:
-    """Return a decorator that adds one flag per action, with its help; the command receives ``action``."""
+def action_options(default: str, only_with: OptionActions, /, **actions: str) -> Callable[[F], F]:
+    """Return a decorator that adds one flag per action, with its help; the command receives ``action``.
+
+    A parameter in ``only_with`` is a usage error with any other action, because a command ignores no option.
+    """
 
     def add(command: F) -> F:
         for name, text in reversed(actions.items()):
             note = " This is the default." if name == default else ""
             chosen: dict[str, Any] = {"default": True} if name == default else {}
-            flag = click.option(
-                f"--{name.replace('_', '-')}", "action", flag_value=name, help=f"{text}{note}", **chosen
-            )
+            flag = click.option(_flag(name), "action", flag_value=name, help=f"{text}{note}", **chosen)
             command = flag(command)
         return command
 
-    return add
+    def check(command: F) -> F:
+        @wraps(command)
+        def checked(*arguments: Any, action: str, **options: Any) -> Any:
+            _check_parameters(click.get_current_context(), action, only_with)
+            return command(*arguments, action=action, **options)
+
+        return cast(F, checked)
+
+    return lambda command: add(check(command))
+
+
+def _check_parameters(context: click.Context, action: str, only_with: OptionActions) -> None:
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and action not in only_with.get(name, (action,)):
+            label = parameter.human_readable_name if isinstance(parameter, click.Argument) else parameter.opts[-1]
+            raise click.UsageError(f"{label} applies only to {' and '.join(map(_flag, only_with[name]))}", context)
+
+
+def _flag(action: str) -> str:
+    return f"--{action.replace('_', '-')}"
 
 
 def print_outcomes(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, pairs, print_outcomes, required, words
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, pairs, print_outcomes, required, words
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -23,8 +23,11 @@ _DEFAULT: Final = "<default>"
 """The shown name of the default of a type."""
 
 
+_ONLY_WITH: Final[OptionActions] = dict.fromkeys(("added", "deleted", "validate_only"), ("alter",))
+
+
 @click.command("quotas")
-@action_options("describe", describe="Show quotas.", alter="Set and remove quotas.")
+@action_options("describe", _ONLY_WITH, describe="Show quotas.", alter="Set and remove quotas.")
 @broker_options()
 @click.option("--user", metavar="NAME", help="The quotas of a user.")
 @click.option("--client", metavar="ID", help="The quotas of a client id; with --user, of this user's client.")

@@ -10,6 +10,7 @@ import click
 
 from kafka_msgs.cli.admin_commands.outcomes import (
     FILE,
+    OptionActions,
     action_options,
     load_json,
     parse_partition,
@@ -43,10 +44,21 @@ def _move(text: str) -> tuple[TopicPartition, Sequence[int]]:
         raise click.BadParameter(f"{text!r} is not TOPIC:PARTITION=BROKER,...") from None
 
 
+_ONLY_WITH: Final[OptionActions] = {
+    **dict.fromkeys(("moves", "reassignment_json_file"), ("list", "execute", "verify", "cancel")),
+    "fixed_factor": ("execute",),
+    **dict.fromkeys(
+        ("topics", "topics_to_move_json_file", "broker_list", "disable_rack_aware", "plan_file", "rollback_file"),
+        ("generate",),
+    ),
+}
+
+
 @click.command("reassign")
 @click.argument("moves", metavar="[TOPIC:PARTITION=BROKERS]...", nargs=-1, type=_move)
 @action_options(
     "list",
+    _ONLY_WITH,
     list="List moves in progress.",
     generate="Plan moves of --topic to --broker-list, without starting them.",
     execute="Start moves.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, pairs, print_outcomes, required, words
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, pairs, print_outcomes, required, words
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -25,11 +25,21 @@ _PARTITION: Final = ("topic", "topicId", "partition", "leader", "leaderEpoch", "
 _CREATED: Final = ("topic", "topicId", "partitions", "replicationFactor")
 
 
+_ONLY_WITH: Final[OptionActions] = {
+    **dict.fromkeys(("partitions", "replica_assignment", "validate_only"), ("create", "alter")),
+    **dict.fromkeys(("replication_factor", "configs", "if_not_exists"), ("create",)),
+    **dict.fromkeys(("under_replicated_partitions", "unavailable_partitions"), ("describe",)),
+    "exclude_internal": ("list", "describe"),
+    "if_exists": ("list", "describe", "alter", "delete"),
+}
+
+
 @click.command("topics")
 @click.argument("names", metavar="[TOPIC]...", nargs=-1)
 @click.option("-t", "--topic", "more_names", metavar="TOPICS", multiple=True, callback=words, help="Topic names.")
 @action_options(
     "list",
+    _ONLY_WITH,
     list="List topics.",
     describe="Show the leader and the replicas of each partition.",
     create="Create topics.",

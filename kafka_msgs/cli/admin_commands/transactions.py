@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafka_msgs.cli.admin_commands.outcomes import (
+    OptionActions,
     action_options,
     failure_reason,
     parse_partition,
@@ -39,9 +40,19 @@ _PRODUCER: Final = (
 )  # fmt: skip
 
 
+_ONLY_WITH: Final[OptionActions] = {
+    "ids": ("describe", "force_terminate"),
+    "places": ("describe_producers", "find_hanging", "abort"),
+    **dict.fromkeys(("producer_id", "producer_epoch", "coordinator_epoch"), ("abort",)),
+    **dict.fromkeys(("states", "running_longer_than"), ("list",)),
+    **dict.fromkeys(("topics", "broker_id", "max_transaction_timeout"), ("find_hanging",)),
+}
+
+
 @click.command("transactions")
 @action_options(
     "list",
+    _ONLY_WITH,
     list="List transactions.",
     describe="Show the transactions of --transactional-id.",
     describe_producers="Show the producers of --partition.",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.cli.admin_commands.outcomes import action_options, print_outcomes, required
+from kafka_msgs.cli.admin_commands.outcomes import OptionActions, action_options, print_outcomes, required
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.output_options import listing_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -22,10 +22,14 @@ _MECHANISMS: Final = {
 _COLUMNS: Final = ("user", "mechanism", "iterations")
 
 
+_ONLY_WITH: Final[OptionActions] = {"mechanism": ("add", "delete"), "iterations": ("add",)}
+
+
 @click.command("users")
 @click.argument("users", metavar="[USER]...", nargs=-1)
 @action_options(
     "describe",
+    _ONLY_WITH,
     describe="Show the credentials of users.",
     add="Add or replace the credential of users; the password is read from the terminal or standard input.",
     delete="Delete the credential of users.",
