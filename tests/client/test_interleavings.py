@@ -1,7 +1,7 @@
-"""Enumerated interleavings of the caller and the I/O thread, on simulated time: nothing is lost or repeated.
+"""Interleavings of the caller and the I/O thread, on simulated time: nothing is lost or repeated.
 
-``Plan`` determines where the caller is interrupted, and for how many lines the I/O thread then runs. Each test runs the
-same call with every plan of a bounded set, and checks the records and the positions after each one.
+A ``Plan`` determines where the threads switch. Each test runs the same call with every plan of a bounded set, or with
+random plans, and checks the records and the positions after each one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from itertools import count, product
 from typing import Any, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.client.consumer import ConsumerConfig
@@ -29,14 +31,34 @@ ONE = (7,)
 FEW = (2, 20)
 MANY = range(1, 120)
 """The lengths of the I/O thread's first run, in lines."""
+SHALLOW = 5
+DEEP = 12
+"""The number of accesses to shared state, before each of which the threads switch or do not."""
+RANDOM_PLANS = st.builds(
+    Plan, st.lists(st.integers(1, 40) | st.integers(1, 400), min_size=3, max_size=12).map(tuple), st.booleans()
+)
 
 
 def plans(call: Callable[[Plan], SteppedNetwork], lengths: Any) -> Iterator[Plan]:
-    """Yield plans that interrupt a call before each of its lines, or some of them. ``call`` runs it with a plan."""
-    lines = call(Plan(0, 0)).caller_lines
+    """Yield plans that interrupt a call before each of its lines, or some of them. ``call`` runs it with a plan.
+
+    Instead of lengths, a depth stands for all plans over that number of accesses to shared state.
+    """
+    if isinstance(lengths, int):
+        yield from (Plan(steps, accesses=True) for steps in compositions(lengths))
+        return
+    lines = call(Plan(())).caller_steps
     assert lines > 0
     stride = {FEW: 2, ONE: 9}.get(lengths, 1)
-    yield from (Plan(*each) for each in product(range(1, lines + 1, stride), lengths))
+    yield from (Plan(each) for each in product(range(1, lines + 1, stride), lengths))
+
+
+def compositions(total: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sequences of positive numbers with a sum."""
+    if total == 0:
+        yield ()
+    for first in range(1, total + 1):
+        yield from ((first, *rest) for rest in compositions(total - first))
 
 
 # Producers
@@ -74,12 +96,14 @@ def run_sends(producer: Producer, program: str, numbers: Iterator[int]) -> list[
     return sent
 
 
-@pytest.mark.parametrize("options", [{"linger": 0.0}, {"linger": 0.0, "batch_size": 90}], ids=["large", "full"])
-@pytest.mark.parametrize(
-    ("program", "lengths"), [*((each, FEW) for each in SENDS), pytest.param("ss", MANY, marks=pytest.mark.slow)]
+BATCHES = pytest.mark.parametrize(
+    "options", [{"linger": 0.0}, {"linger": 0.0, "batch_size": 90}], ids=["large", "full"]
 )
-def test_sends_lose_and_repeat_nothing(program: str, lengths: Any, options: dict[str, Any]) -> None:
-    """Batches close and leave at any line of ``send``, ``flush`` and ``result``."""
+
+
+@contextmanager
+def sends(program: str, **options: Any) -> Iterator[Callable[[Plan], SteppedNetwork]]:
+    """Yield a function that runs a program with a plan, and checks that each record was written once, in order."""
     with stepped_producer(**options) as (cluster, network, producer):
         numbers = count()
         written = cluster.logs[0].values
@@ -93,7 +117,30 @@ def test_sends_lose_and_repeat_nothing(program: str, lengths: Any, options: dict
             assert written[before:] == sent, plan
             return network
 
+        yield call
+
+
+@BATCHES
+@pytest.mark.parametrize(
+    ("program", "lengths"),
+    [
+        *product(SENDS, [FEW, SHALLOW]),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in product(["ss", "sfs"], [MANY, DEEP])),
+    ],
+)
+def test_sends_lose_and_repeat_nothing(program: str, lengths: Any, options: dict[str, Any]) -> None:
+    """Batches close and leave at any line of ``send``, ``flush`` and ``result``."""
+    with sends(program, **options) as call:
         for plan in plans(call, lengths):
+            call(plan)
+
+
+@BATCHES
+@settings(max_examples=30, deadline=None)
+@given(program=st.text("sfr", min_size=1, max_size=6).map("s".__add__), several=st.lists(RANDOM_PLANS, min_size=1))
+def test_random_interleavings_of_sends(options: dict[str, Any], program: str, several: list[Plan]) -> None:
+    with sends(program, **options) as call:
+        for plan in several:
             call(plan)
 
 
@@ -106,13 +153,13 @@ def test_a_send_beside_a_close_is_delivered_or_refused() -> None:
                 producer.send("t", b"first")
                 network.post(lambda: network.spawn(producer.core.close(network.time + 5)))
                 sent, refused = [b"first"], None
-                with network.follow(Plan(line, length)):
+                with network.follow(Plan((line, length))):
                     try:
                         delivery = producer.send("t", b"second")
                         sent.append(b"second")
                     except ProducerClosedError as error:
                         refused = error
-                lines = network.caller_lines
+                lines = network.caller_steps
                 network.settle(10.0)
                 outcomes.add("delivered" if refused is None and delivery.error is None else "refused")
                 if refused is None and delivery.error is not None:
@@ -206,16 +253,9 @@ class Reader:
 READS = ["pp", "nn", "np", "pn", "pkp", "kp", "nkn", "pc", "pwp", "ncn"]
 
 
-@pytest.mark.parametrize(
-    ("program", "lengths", "limit"),
-    [
-        *((each, FEW, 1 << 20) for each in READS),
-        *((each, FEW, 60) for each in ("pp", "np")),
-        *(pytest.param(each, MANY, limit, marks=pytest.mark.slow) for each in ("pp", "pkp") for limit in (1 << 20, 60)),
-    ],
-)
-def test_reads_lose_and_repeat_nothing(program: str, lengths: Any, limit: int) -> None:
-    """Records arrive, positions are looked up, and sessions change at any line of the caller."""
+@contextmanager
+def reads(program: str, limit: int) -> Iterator[Callable[[Plan], SteppedNetwork]]:
+    """Yield a function that runs a program with a plan, and checks that each record is returned once, in order."""
     with stepped_consumer(group_id="g", partition_max_bytes=limit) as (cluster, network, consumer):
         consumer.assign([T0])
         reader = Reader(cluster, consumer)
@@ -226,18 +266,47 @@ def test_reads_lose_and_repeat_nothing(program: str, lengths: Any, limit: int) -
             cluster.batches[T0].clear()
             for _ in range(3):
                 cluster.produce("t", 0, [b"a", b"b"])
-            network.settle(0.003 * (plan.caller % 5))
+            network.settle(0.003 * (sum(plan.steps[:1]) % 5))
             with network.follow(plan):
                 reader.run(program)
             reader.drain()
             reader.check()
             return network
 
+        yield call
+
+
+LARGE, SMALL = 1 << 20, 60
+"""A limit of fetched bytes that holds all batches, and one that holds a single batch."""
+
+
+@pytest.mark.parametrize(
+    ("program", "lengths", "limit"),
+    [
+        *product(READS, [FEW, SHALLOW], [LARGE]),
+        *product(["pp", "np"], [FEW], [SMALL]),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in product(["pp", "pkp"], [MANY, DEEP], [LARGE, SMALL])),
+    ],
+)
+def test_reads_lose_and_repeat_nothing(program: str, lengths: Any, limit: int) -> None:
+    """Records arrive, positions are looked up, and sessions change at any line of the caller."""
+    with reads(program, limit) as call:
         for plan in plans(call, lengths):
             call(plan)
 
 
-@pytest.mark.parametrize("lengths", [(2, 20, 60), pytest.param(MANY, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("limit", [LARGE, SMALL])
+@settings(max_examples=30, deadline=None)
+@given(program=st.text("pnkcw", min_size=1, max_size=6), several=st.lists(RANDOM_PLANS, min_size=1))
+def test_random_interleavings_of_reads(limit: int, program: str, several: list[Plan]) -> None:
+    with reads(program, limit) as call:
+        for plan in several:
+            call(plan)
+
+
+@pytest.mark.parametrize(
+    "lengths", [(2, 20, 60), *(pytest.param(each, marks=pytest.mark.slow) for each in (MANY, DEEP))]
+)
 def test_no_record_is_returned_after_its_partition_is_lost(lengths: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The coordinator has removed the member, which learns it from a heartbeat at any line of two polls."""
     owned = True
@@ -265,7 +334,7 @@ def test_no_record_is_returned_after_its_partition_is_lost(lengths: Any, monkeyp
             cluster.batches[T0].clear()
             cluster.produce("t", 0, [b"a", b"b"])
             cluster.produce("t", 0, [b"c", b"d"])
-            network.settle(0.003 * (plan.caller % 5))
+            network.settle(0.003 * (sum(plan.steps[:1]) % 5))
             cluster.group("g").remove(consumer.member_id)
             found: list[int] = []
             with network.follow(plan):
@@ -317,7 +386,9 @@ class OtherMember:
                 self.found += [(record.partition, record.offset) for record in records]
 
 
-@pytest.mark.parametrize("lengths", [ONE, pytest.param((2, 20, 60), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "lengths", [ONE, *(pytest.param(each, marks=pytest.mark.slow) for each in ((2, 20, 60), DEEP))]
+)
 def test_a_cooperative_rebalance_gives_each_record_to_one_member(lengths: Any) -> None:
     """A second member takes over one of two partitions, at any line of two polls of the first member."""
     with stepped_consumer({"t": 2}, **COOPERATIVE) as (cluster, network, consumer):
@@ -333,7 +404,7 @@ def test_a_cooperative_rebalance_gives_each_record_to_one_member(lengths: Any) -
                 for _ in range(2):
                     cluster.produce("t", partition, [b"a", b"b"])
             expected = {(part, cluster.ends["t", part] - back) for part in (0, 1) for back in (1, 2, 3, 4)}
-            network.settle(0.003 * (plan.caller % 5))
+            network.settle(0.003 * (sum(plan.steps[:1]) % 5))
             found: list[tuple[int, int]] = []
             with OtherMember(cluster, network) as other:
                 with network.follow(plan):

@@ -1,19 +1,23 @@
 """The caller and the I/O thread of a client on simulated time: one of them runs at a time, and a plan switches them.
 
-A ``Plan`` lets the caller run some lines of the client, then the I/O thread some lines, then the caller again, until it
-waits for a lock or for the I/O thread. So a test can enumerate the interleavings of a call with the steps of the I/O
-thread: each executed line of the modules with shared state is a possible switch, and locks exclude the other thread as
-real locks do.
+A ``Plan`` lets the caller run some steps of the client, then the I/O thread some steps, then the caller again, and so
+on. So a test can enumerate the interleavings of a call with the work of the I/O thread: each executed line of the
+modules with shared state is a step, or each line that takes a lock or accesses shared state. Locks exclude the other
+thread as real locks do.
 """
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from functools import cache
+from math import inf
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_msgs.client import Client, ClientConfig
@@ -33,15 +37,24 @@ _SHARED = (
     "producer/record_accumulator.py",
 )  # fmt: skip
 """The modules that access positions, buffers and open batches."""
+_ACCESS = re.compile(r"lock|position|handled|buffer|\bopen|\.incomplete|\.batches")
+"""The lines that take a lock or access the state which both threads use."""
+_TURN = 1.0
+"""The limit of a turn of the I/O thread in simulated seconds."""
+_NEVER = sys.float_info.max
 _LIMIT = 60.0
 """Seconds after which a switch that never ends fails the test."""
 
 
 class Plan(NamedTuple):
-    """Switch to the I/O thread before the caller's line ``caller``, and back after ``io`` lines of the I/O thread."""
+    """The steps of each turn of the threads. The first turn is the caller's, which continues after the last one.
 
-    caller: int
-    io: int
+    A step is an executed line of the shared modules, or, with ``accesses``, a line that takes a lock or accesses shared
+    state. A turn of the I/O thread also ends when it waits for a lock, and before a second of simulated time passes.
+    """
+
+    steps: tuple[int, ...]
+    accesses: bool = False
 
 
 class SteppedNetwork(SimulatedNetwork):
@@ -49,10 +62,12 @@ class SteppedNetwork(SimulatedNetwork):
 
     def __init__(self) -> None:
         super().__init__()
-        self.caller_lines = self.io_lines = 0
-        """The lines that each thread has executed during the last ``follow``."""
-        self._caller_left = self._io_left = 0
-        self._traces = False
+        self.caller_steps = 0
+        """The steps of the caller during the last ``follow``."""
+        self._plan = Plan(())
+        self._turns: deque[int] = deque()
+        self._turn_of_io = self._traces = False
+        self._turn_end = 0.0
         self._inbox: deque[Callable[[], object]] = deque()
         self._batons = threading.Semaphore(0), threading.Semaphore(0)
         self._waits_for: list[object] = [None, None]
@@ -83,8 +98,8 @@ class SteppedNetwork(SimulatedNetwork):
         """Run the other thread until it calls ``notify`` with this reason."""
         me = self.in_io_thread
         self._waits_for[me] = reason
-        if not me:
-            self._io_left = 0
+        if me:
+            self._end_turn(me)
         while self._waits_for[me] is reason:
             assert self._waits_for[not me] is None, "both threads wait"
             self.switch()
@@ -95,44 +110,44 @@ class SteppedNetwork(SimulatedNetwork):
         if self._waits_for[not me] is reason:
             self._waits_for[not me] = None
             if me:
+                self._end_turn(me)
                 self.switch()
 
     @contextmanager
     def follow(self, plan: Plan) -> Iterator[None]:
         """Switch the threads by a plan while the block runs."""
-        self.caller_lines = self.io_lines = 0
-        self._caller_left, self._io_left = plan.caller, 0
-        self._plan, self._traces = plan, True
+        self.caller_steps = 0
+        self._plan, self._turns = plan, deque(plan.steps)
+        self._turn_of_io, self._traces = False, True
         before = sys.gettrace()
-        sys.settrace(self._trace_caller)
+        sys.settrace(self._trace)
         try:
             yield
         finally:
             sys.settrace(before)
             self._traces = False
-            self._caller_left = self._io_left = 0
 
-    def _trace_caller(self, frame: FrameType, event: str, argument: Any) -> Any:
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         if not self._traces or not frame.f_code.co_filename.endswith(_SHARED):
             return None
-        if event == "line":
-            self.caller_lines += 1
-            self._caller_left -= 1
-            if self._caller_left == 0:
-                self._io_left = self._plan.io
-                self.switch()
-        return self._trace_caller
+        if event == "line" and not (self._plan.accesses and not _is_access(frame.f_code, frame.f_lineno)):
+            self._step(self.in_io_thread)
+        return self._trace
 
-    def _trace_io(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not self._traces or self._io_left <= 0 or not frame.f_code.co_filename.endswith(_SHARED):
-            return None
-        if event == "line":
-            self.io_lines += 1
-            self._io_left -= 1
-            if self._io_left == 0:
-                self._traces = False
-                self.switch()
-        return self._trace_io
+    def _step(self, me: bool) -> None:
+        self.caller_steps += not me
+        if me is self._turn_of_io and self._turns:
+            self._turns[0] -= 1
+            if self._turns[0] == 0:
+                self._end_turn(me)
+                if me or self._turns:
+                    self.switch()
+
+    def _end_turn(self, me: bool) -> None:
+        if me is self._turn_of_io and self._turns:
+            self._turns.popleft()
+            self._turn_of_io = not me
+            self._turn_end = self.time + _TURN
 
     # The interface of an I/O thread, for the caller
 
@@ -176,7 +191,7 @@ class SteppedNetwork(SimulatedNetwork):
 
     def _main(self) -> None:
         self._batons[True].acquire()
-        sys.settrace(self._trace_io)
+        sys.settrace(self._trace)
         while not self._stopping:
             try:
                 self._turn()
@@ -193,10 +208,18 @@ class SteppedNetwork(SimulatedNetwork):
         self._advance()
         if self._inbox:
             return
-        if self._schedule.next_deadline is None and not self._agenda and not self._arrived:
-            self.switch()
-        else:
+        if self._next_event() <= (self._turn_end if self._traces and self._turn_of_io else _NEVER):
             self._look()
+        else:
+            self._end_turn(self.in_io_thread)
+            self.switch()
+
+    def _next_event(self) -> float:
+        """Return when the I/O thread next has work, or infinity."""
+        if self._arrived:
+            return self.time
+        deadline = self._schedule.next_deadline
+        return min(inf if deadline is None else deadline, self._agenda[0][0] if self._agenda else inf)
 
 
 class SteppedLock:
@@ -229,3 +252,8 @@ class SteppedClient(Client):
         self.threadless = False
         self.network = network  # type: ignore[assignment]
         self.core = ClientCore(ClientConfig(bootstrap_servers=servers, **settings), network)
+
+
+@cache
+def _is_access(code: CodeType, line: int | None) -> bool:
+    return _ACCESS.search(linecache.getline(code.co_filename, line or 0)) is not None
