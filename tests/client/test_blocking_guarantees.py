@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ from kafka_msgs.errors import (
     WakeupError,
 )
 from kafka_msgs.messages.metadata_request import MetadataRequest
+from kafka_msgs.records import ConsumerRecord
 from tests.support.single_partition import create_topic, values
 
 DEV = ("-X", "dev")
@@ -321,6 +322,7 @@ import os, sys
 from kafka_msgs.client import Client, Consumer, Producer, TopicPartition
 from kafka_msgs.errors import ForkedError
 from kafka_msgs.messages.metadata_request import MetadataRequest
+from kafka_msgs.records import ConsumerRecord
 producer, consumer = Producer({servers!r}), Consumer({servers!r}, auto_offset_reset="earliest")
 small = Client({servers!r}, threadless=True)
 small.call(MetadataRequest(topics=None))
@@ -359,37 +361,87 @@ class AlarmError(Exception):
     """The exception of the signal handler."""
 
 
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("threadless", [False, True])
-def test_exceptions_of_signal_handlers_end_one_call_only(servers: str, topic: str, threadless: bool) -> None:
+@contextmanager
+def alarms() -> Iterator[Callable[[int], AbstractContextManager[None]]]:
+    """Yield a function of a round: a context that ends its block by an exception of a signal handler, or late."""
+
     def ring(*_: Any) -> None:
         raise AlarmError
 
-    before = signal.signal(signal.SIGALRM, ring)
-    delivered: list[bytes] = []
-    try:
-        producer = Producer(servers, threadless=threadless, linger=0.001)
-        for number in range(60):
-            value = b"%d" % number
-            with suppress(AlarmError, ClientBrokenError, UndeliveredError):
+    @contextmanager
+    def alarm(number: int) -> Iterator[None]:
+        try:
+            with suppress(AlarmError):
                 signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * (number % 20))
+                yield
+        finally:
+            with suppress(AlarmError):  # it may ring just before it is stopped
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        yield alarm
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        gc.collect()  # the standard library may leave a socket that it was just creating
+
+
+INTERRUPTED_ROUNDS = 200
+MAY_LEAVE_SOCKETS = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@MAY_LEAVE_SOCKETS
+@pytest.mark.parametrize("threadless", [False, True])
+def test_exceptions_of_signal_handlers_end_one_call_only(servers: str, topic: str, threadless: bool) -> None:
+    delivered: list[bytes] = []
+    with alarms() as alarm:
+        producer = Producer(servers, threadless=threadless, linger=0.001)
+        for number in range(INTERRUPTED_ROUNDS):
+            value = b"%d" % number
+            with alarm(number), suppress(ClientBrokenError, UndeliveredError):
                 delivery = producer.send(topic, value)
                 producer.flush(10.0)
                 delivery.result()
                 delivered.append(value)
-            with suppress(AlarmError):  # it may ring just before it is stopped
-                signal.setitimer(signal.ITIMER_REAL, 0)
         producer.send(topic, b"end").result(20.0)
         with suppress(UndeliveredError):
             producer.close()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
     found = values(servers, topic)
     assert found[-1] == b"end"
-    gc.collect()  # the standard library may leave a socket that it was just creating
     assert set(delivered) <= set(found)
     assert len(found) == len(set(found))
+
+
+@MAY_LEAVE_SOCKETS
+@pytest.mark.parametrize("threadless", [False, True])
+def test_signal_handlers_lose_and_repeat_no_record_of_a_consumer(servers: str, topic: str, threadless: bool) -> None:
+    expected = [b"%d" % number for number in range(INTERRUPTED_ROUNDS)]
+    with Producer(servers) as producer:
+        for value in expected:
+            producer.send(topic, value)
+    found: list[bytes] = []
+    place = TopicPartition(topic, 0)
+    with alarms() as alarm:
+        consumer = Consumer(
+            servers, group_id=topic, threadless=threadless, auto_offset_reset="earliest", fetch_max_wait=0.001
+        )
+        consumer.assign([place])
+        for number in range(INTERRUPTED_ROUNDS):
+            records: Sequence[ConsumerRecord] = ()
+            with alarm(number):
+                records = consumer.poll(1.0, max_records=1)
+                consumer.commit()
+            found += [bytes(each.value or b"") for each in records]
+            assert found == expected[: len(found)]
+        while len(found) < len(expected):
+            found += [bytes(each.value or b"") for each in consumer.poll(5.0)]
+        assert consumer.position(place) == len(expected)
+        consumer.commit()
+        consumer.close()
+    assert found == expected
 
 
 def test_a_blocking_call_in_a_callback_is_refused_instead_of_hanging(servers: str, topic: str) -> None:
