@@ -35,6 +35,7 @@ def generate_plan(
 ) -> None:
     """Print the present and the proposed replicas of topics, and write them to files."""
     from kafka_msgs.admin.replica_plans import plan_replicas
+    from kafka_msgs.log.writers.small_files import replace_file
 
     names = [*topics, *([] if topics_to_move_json_file is None else _topics_in(topics_to_move_json_file))]
     required(tuple(names), "--topic", "--topics-to-move-json-file")
@@ -46,7 +47,7 @@ def generate_plan(
         raise CommandError(str(error)) from None
     for path, replicas in ((rollback_file, current), (plan_file, plan)):
         if path is not None:
-            path.write_text(_as_json(replicas), encoding="utf-8")
+            replace_file(path, _as_json(replicas).encode())
     rows = ((*partition, list(current[partition]), list(replicas)) for partition, replicas in plan.items())
     print_listing(output_format, _PLANNED, [dict(zip(_PLANNED, row, strict=True)) for row in rows])
 
