@@ -28,7 +28,6 @@ from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.faults import FaultInjector
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
@@ -48,10 +47,11 @@ from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, Credential
 from kafka_msgs.broker.server_call import ClientSession, ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import VerificationGuard
-from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 

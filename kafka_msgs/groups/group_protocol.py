@@ -23,15 +23,18 @@ from attrs import field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.shard_state import Applier, ShardState
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.topics_image import TopicsImage
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response
 
@@ -41,7 +44,6 @@ __all__ = [
     "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
-    "ProducerIdAndEpoch",
     "RequestValidation",
     "SingleGroupApi",
     "TopicChange",
@@ -58,13 +60,6 @@ Item = TypeVar("Item")
 GroupHook: TypeAlias = Callable[[OperationContext, Any], None]
 """A hook of a protocol for one group of its kind, called within an operation."""
 GroupHooks: TypeAlias = Mapping[GroupKind, GroupHook]
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """The producer of a transaction."""
-
-    id: int
-    epoch: int
 
 
 @frozen(kw_only=True)
@@ -217,7 +212,9 @@ _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
 """Errors of the log, mapped to errors for clients (Kafka's ``CoordinatorOperationExceptionHelper``)."""
 
 
-def client_error_for(error: GroupError) -> GroupError:
+def client_error_for(error: ApiError) -> GroupError:
     """Return the client error for an error of an operation."""
     mapped = _OPERATION_ERRORS.get(error.error)
-    return error if mapped is None else GroupError(error=mapped)
+    if mapped is not None:
+        return GroupError(error=mapped)
+    return error if isinstance(error, GroupError) else GroupError(error=error.error, message=error.message)

@@ -23,11 +23,18 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch, TopicChange
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.output import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
+from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.output import (
+    BackgroundTask,
+    CoordinatorOutput,
+    MarkerAppend,
+    ProducerIdAndEpoch,
+    RecordAppend,
+    Reply,
+)
 from kafka_msgs.groups.streams.description_plugin import (
     DescriptionFailure,
     InMemoryDescriptions,

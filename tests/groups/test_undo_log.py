@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.undo_log import WITHOUT_UNDO, Changes, UndoLog
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, Changes, UndoLog
 
 _KEYS = st.sampled_from(["a", "b", "Aa", "BB", "c"])
 _CHANGES = st.lists(st.tuples(_KEYS, st.one_of(st.none(), st.integers(0, 9))), max_size=12)

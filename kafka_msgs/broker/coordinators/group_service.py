@@ -20,11 +20,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RecordWriteError, RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch
-from kafka_msgs.groups.output import CoordinatorOutput, MarkerAppend, RecordAppend
-from kafka_msgs.groups.output import Reply as Answer
-from kafka_msgs.groups.record_batches import encode_batch
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.output import CoordinatorOutput, MarkerAppend, ProducerIdAndEpoch, RecordAppend
+from kafka_msgs.groups.runtime.output import Reply as Answer
+from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import initialized_partitions
 from kafka_msgs.groups.streams.description_plugin import InMemoryDescriptions
@@ -34,7 +33,7 @@ from kafka_msgs.message import Request
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.server_call import ServerCall
-    from kafka_msgs.broker.timer_queue import TimerHandle
+    from kafka_msgs.groups.runtime.timer_queue import TimerHandle
 
 __all__ = ["GroupCoordinatorService", "Reply"]
 

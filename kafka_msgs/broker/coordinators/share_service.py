@@ -13,14 +13,14 @@ from uuid import UUID
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS, SHARE_GROUP_STATE
 from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.coordinators.leadership import check_in_sync, follow_leaders, iter_batches, leader_of
 from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
 from kafka_msgs.broker.storage import AppendOrigin, PartitionLog
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RequestRefusedError
-from kafka_msgs.groups.output import RecordAppend
-from kafka_msgs.groups.record_batches import encode_batch
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.output import RecordAppend
+from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
@@ -28,7 +28,7 @@ from kafka_msgs.records import RecordBatch
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.timer_queue import TimerHandle
+    from kafka_msgs.groups.runtime.timer_queue import TimerHandle
 
 __all__ = ["ClusterSharePersister", "ShareCoordinatorService", "share_coordinator"]
 

@@ -11,28 +11,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
-from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import check_in_sync, find_log, follow_leaders, iter_records, leader_of
 from kafka_msgs.broker.storage import AppendOrigin, PartitionLog, VerificationGuard
-from kafka_msgs.broker.transactions import (
-    PendingCompletion,
-    ProducerIdAndEpoch,
-    TopicPartition,
-    TransactionConfig,
-    TransactionCoordinator,
-)
+from kafka_msgs.broker.transactions import PendingCompletion, TopicPartition, TransactionConfig, TransactionCoordinator
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.output import RecordAppend
-from kafka_msgs.groups.record_batches import encode_batch
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch, RecordAppend
+from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.timer_queue import TimerHandle
+    from kafka_msgs.groups.runtime.timer_queue import TimerHandle
 
 __all__ = ["TransactionCoordinatorService", "join_transaction"]
 

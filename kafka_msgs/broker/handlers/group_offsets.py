@@ -22,7 +22,7 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
 from kafka_msgs.messages.offset_delete_response import (

@@ -16,7 +16,7 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.output import Reply
+from kafka_msgs.groups.runtime.output import Reply
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest

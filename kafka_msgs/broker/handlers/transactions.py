@@ -16,12 +16,13 @@ from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import TransactionCoordinatorService
 from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
-from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions import TopicPartition, TransactionMetadata
 from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafka_msgs.messages.add_partitions_to_txn_request import (

@@ -15,10 +15,10 @@ from uuid import UUID
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.share.share_partition_key import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.records import InternalRecord, TopicRecord
 from kafka_msgs.internal_topics.share_state import apply_update, combine_batches
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey

@@ -18,7 +18,6 @@ from typing import Final
 
 from attrs import Factory, define, evolve, frozen
 
-from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.end_checks import is_repeated, refuse
 from kafka_msgs.broker.transactions.state import TransactionState
@@ -26,13 +25,14 @@ from kafka_msgs.broker.transactions.transaction_metadata import (
     LAST_EPOCH,
     NO_EPOCH,
     TOPIC,
-    ProducerIdAndEpoch,
     TopicPartition,
     TransactionMetadata,
     from_value,
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue

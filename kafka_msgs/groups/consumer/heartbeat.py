@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 from uuid import UUID
 
 from attrs import evolve
@@ -25,6 +25,7 @@ from kafka_msgs.groups.consumer.membership import (
 from kafka_msgs.groups.consumer.records import emit_current_assignment
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, live_group, update_subscription
 from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
+from kafka_msgs.groups.group_protocol import RequestValidation
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -32,6 +33,7 @@ from kafka_msgs.groups.modern_group import (
     schedule_session,
     static_member_of_request,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
@@ -40,10 +42,6 @@ from kafka_msgs.messages.consumer_group_heartbeat_response import (
     TopicPartitions,
 )
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.group_protocol import RequestValidation
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["check_heartbeat", "heartbeat"]
 

@@ -11,6 +11,7 @@ from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_k
 from kafka_msgs.groups.group_protocol import MultiGroupApi
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams.authorization import check_described, check_enabled
 from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
@@ -26,7 +27,6 @@ from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.streams.topology_descriptions import with_description
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (

@@ -22,11 +22,11 @@ from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams import fencing, membership, records
 from kafka_msgs.groups.streams.authorization import check_enabled
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
@@ -176,8 +176,7 @@ class HeartbeatHandler:
             return self.group.epoch
         epoch = self.group.epoch + 1
         self.written.append(
-            records.metadata_record(
-                self.group,
+            self.group.metadata_record(
                 epoch=epoch,
                 metadata_hash=metadata_hash,
                 validated_topology_epoch=validated,

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 import pytest
 from attrs import Factory, define
 
-from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionCoordinator
+from kafka_msgs.broker.transactions import TopicPartition, TransactionCoordinator
 from kafka_msgs.client import Client
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.broker.transactions import (
-    ProducerIdAndEpoch,
     TopicPartition,
     TransactionConfig,
     TransactionCoordinator,
@@ -24,6 +23,7 @@ from kafka_msgs.broker.transactions import (
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
 
 NAME: Final = "payments"

@@ -11,10 +11,10 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.output import CoordinatorOutput, RecordAppend
 from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.output import CoordinatorOutput, RecordAppend
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.internal_topics.records import TopicRecord

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
-from kafka_msgs.groups.timeline_map import TimelineHashMap
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
 
 __all__ = ["WITHOUT_UNDO", "Changes", "TableEntry", "UndoEntry", "UndoLog"]
 

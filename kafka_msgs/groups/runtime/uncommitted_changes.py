@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka_msgs.groups.shard_runtime import DeferredWrite, UncommittedBatch
-from kafka_msgs.groups.undo_log import TableEntry, UndoLog
+from kafka_msgs.groups.runtime.deferred_write import DeferredWrite, UncommittedBatch
+from kafka_msgs.groups.runtime.undo_log import TableEntry, UndoLog
 
 __all__ = ["UncommittedChanges"]
 

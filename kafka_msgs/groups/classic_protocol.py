@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -23,7 +23,6 @@ from kafka_msgs.groups.classic.version_adapters import check_sync, join_future, 
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
 from kafka_msgs.groups.consumer import classic_members as consumer
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_protocol import (
     GroupProtocol,
@@ -32,7 +31,9 @@ from kafka_msgs.groups.group_protocol import (
     SingleGroupApi,
     check_group_id,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams import classic_members as streams
 from kafka_msgs.groups.streams.description_cleanup import delete_description_then, has_description
 from kafka_msgs.groups.streams.group import StreamsGroup
@@ -47,9 +48,6 @@ from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["PROTOCOL"]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 
 __all__ = ["Future"]
 
@@ -17,7 +19,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A value, or a ``GroupError``, that is settled once. ``done`` is set when it is settled.
+    """A value, or a ``ApiError``, that is settled once. ``done`` is set when it is settled.
 
     A second ``resolve`` or ``fail`` has no effect, as in Java's ``CompletableFuture``.
     """
@@ -27,8 +29,26 @@ class Future(Generic[T]):
     def __init__(self) -> None:
         self.done = False
         self.value: T | None = None
-        self.error: GroupError | None = None
+        self.error: ApiError | None = None
         self._callbacks: list[Callable[[Future[T]], None]] = []
+
+    @classmethod
+    def from_error(cls, error: ApiError) -> Future[T]:
+        """Return a future that has settled with an error."""
+        future = cls()
+        future.fail(error)
+        return future
+
+    def result(self) -> T:
+        """Return the value, or raise the error.
+
+        Raises ``GroupError`` with COORDINATOR_NOT_AVAILABLE if the records of the operation are not committed yet.
+        """
+        if not self.done:
+            raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]
 
     def resolve(self, value: T) -> None:
         """Settle the future with its value."""
@@ -36,7 +56,7 @@ class Future(Generic[T]):
             self.value = value
             self._settle()
 
-    def fail(self, error: GroupError) -> None:
+    def fail(self, error: ApiError) -> None:
         """Settle the future with an error."""
         if not self.done:
             self.error = error
