@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_msgs.broker.releases import releases, versions_of_release
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ApiDispatcher:
     def run(self, cluster: Cluster, call: ServerCall[Any]) -> None:
         """Pass a call to its handler.
 
-        A ``RequestRefusedError`` becomes an error response. Any other exception is a bug in the broker: it is added to
+        An ``ApiError`` becomes an error response. Any other exception is a bug in the broker: it is added to
         ``Cluster.errors`` and the client receives UNKNOWN_SERVER_ERROR. A client that must still authenticate is
         disconnected, as in Kafka.
         """
@@ -59,7 +59,7 @@ class ApiDispatcher:
         call.exempt, call.began_at = handler.exempt, cluster.stopwatch()
         try:
             handler.run(call)
-        except RequestRefusedError as error:
+        except ApiError as error:
             call.fail(error.error, error.message)
         except Exception as error:
             cluster.record_error(error)

@@ -6,8 +6,8 @@ thread and no lock. Settling it runs its callbacks immediately, in the order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -31,6 +31,30 @@ class Future(Generic[T]):
         self.value: T | None = None
         self.error: ApiError | None = None
         self._callbacks: list[Callable[[Future[T]], None]] = []
+
+    @classmethod
+    def from_value(cls, value: T) -> Future[T]:
+        """Return a future that has settled with a value."""
+        future = cls()
+        future.resolve(value)
+        return future
+
+    @classmethod
+    def gather(cls, futures: Iterable[Future[Any]]) -> Future[None]:
+        """Return a future that resolves when all these futures have settled."""
+        gathered: Future[None] = Future()
+        waiting = {id(each): each for each in futures if not each.done}
+
+        def settled(future: Future[Any]) -> None:
+            del waiting[id(future)]
+            if not waiting:
+                gathered.resolve(None)
+
+        for each in tuple(waiting.values()):
+            each.add_done_callback(settled)
+        if not waiting:
+            gathered.resolve(None)
+        return gathered
 
     @classmethod
     def from_error(cls, error: ApiError) -> Future[T]:
