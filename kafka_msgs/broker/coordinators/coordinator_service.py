@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.coordinators.leadership import check_in_sync, follow_leaders, iter_batches
 from kafka_msgs.broker.log_manager import PartitionWatch
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.storage import AppendOrigin, PartitionLog, VerificationGuard
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RecordWriteError
@@ -19,10 +21,6 @@ from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.records import RecordBatch
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.server_call import ServerCall
 
 __all__ = ["CoordinatorService"]
 
@@ -38,7 +36,7 @@ class CoordinatorService(ABC, Generic[C]):
     topic: ClassVar[str]
     coordinator: C
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         self.cluster = cluster
         self.broker_id = broker_id
         self.coordinator_epoch = 0
@@ -47,7 +45,7 @@ class CoordinatorService(ABC, Generic[C]):
         self._timer: TimerHandle | None = None
 
     @classmethod
-    def attach(cls, cluster: Cluster) -> None:
+    def attach(cls, cluster: BrokerInterface) -> None:
         """Make the coordinators of a cluster follow its metadata, its clock, and the leaders of their topic."""
         cluster.image_listeners.append(partial(cls._for_each, cluster, lambda each, delta: each.apply_delta(delta)))
         cluster.clock_jump_listeners.append(
@@ -56,14 +54,14 @@ class CoordinatorService(ABC, Generic[C]):
         follow_leaders(cluster, cls.topic, partial(cls.of_broker, cluster))
 
     @classmethod
-    def _for_each(cls, cluster: Cluster, follow: Any, change: Any) -> None:
+    def _for_each(cls, cluster: BrokerInterface, follow: Any, change: Any) -> None:
         for broker in cluster.brokers.values():
             service = broker.components.get(cls)
             if service is not None:
                 follow(service, change)
 
     @classmethod
-    def of_broker(cls, cluster: Cluster, broker_id: int) -> Self:
+    def of_broker(cls, cluster: BrokerInterface, broker_id: int) -> Self:
         """Return the coordinator of a broker."""
         return cluster.brokers[broker_id].component(cls, lambda: cls(cluster, broker_id))
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from attrs import fields_dict
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.config_defs import BROKER, config_keys
 from kafka_msgs.broker.controller.image import MetadataDelta, TopicImage
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.coordinator_service import CoordinatorService
 from kafka_msgs.broker.coordinators.share_service import ClusterSharePersister
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.storage import VerificationGuard
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -28,10 +30,6 @@ from kafka_msgs.groups.streams.description_plugin import InMemoryDescriptions
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.message import Request
 
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.server_call import ServerCall
-
 __all__ = ["GroupCoordinatorService", "Reply"]
 
 Reply = Callable[[Any], None]
@@ -43,7 +41,7 @@ class GroupCoordinatorService(CoordinatorService[GroupCoordinator]):
 
     topic = CONSUMER_OFFSETS
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         super().__init__(cluster, broker_id)
         self._guards: dict[ProducerIdAndEpoch, VerificationGuard] = {}
         self._changed_topics: set[str] = set()
@@ -162,7 +160,7 @@ class GroupCoordinatorService(CoordinatorService[GroupCoordinator]):
             self.coordinator.update_group_config(name, self.cluster.image.configs.get((resource, name), {}))
 
 
-def _config(cluster: Cluster) -> CoordinatorConfig:
+def _config(cluster: BrokerInterface) -> CoordinatorConfig:
     names = (name.replace("_", ".") for name in fields_dict(CoordinatorConfig))
     texts = {name: cluster.configs.text(name) for name in names if name in config_keys(BROKER)}
     return CoordinatorConfig.parse({name: text for name, text in texts.items() if text is not None})

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.share_service import call_share_coordinator
-from kafka_msgs.broker.server_call import ClientSession
 from kafka_msgs.broker.share import (
     UNSET,
     AcknowledgementBatch,
@@ -35,9 +36,6 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.config import GroupConfig
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["SharePartitionManager"]
 
@@ -67,7 +65,7 @@ _STATES: Final[Mapping[int, RecordState]] = {**{int(each): each for each in Reco
 class SharePartitionManager:
     """The share partitions and share sessions of one broker."""
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
@@ -77,12 +75,12 @@ class SharePartitionManager:
         self.sessions = ShareSessionCache(cluster.configs.number("group.share.max.share.sessions"))
 
     @staticmethod
-    def attach(cluster: Cluster) -> None:
+    def attach(cluster: BrokerInterface) -> None:
         """Make the share partitions of a cluster follow the leaders of their partitions."""
         cluster.image_listeners.append(partial(_changed, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> SharePartitionManager:
+    def on(cluster: BrokerInterface, broker_id: int) -> SharePartitionManager:
         """Return the share partitions and share sessions of a broker."""
         return cluster.brokers[broker_id].component(
             SharePartitionManager, lambda: SharePartitionManager(cluster, broker_id)
@@ -276,7 +274,7 @@ class SharePartitionManager:
             callback()
 
 
-def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
+def _changed(cluster: BrokerInterface, delta: MetadataDelta) -> None:
     left: dict[int, set[TopicIdPartition]] = {}
     for change in delta.leader_changes():
         before, after = change.before, change.after

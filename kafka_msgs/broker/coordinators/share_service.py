@@ -6,23 +6,20 @@ They correspond to Kafka's ``ShareCoordinatorService`` and ``DefaultStatePersist
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS, SHARE_GROUP_STATE
-from kafka_msgs.broker.controller.topics import auto_create_topic
 from kafka_msgs.broker.coordinators.coordinator_service import CoordinatorService
-from kafka_msgs.broker.coordinators.leadership import leader_of
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic, leader_of
 from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RequestRefusedError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.future import Future
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["ClusterSharePersister", "ShareCoordinatorService", "call_share_coordinator", "find_share_service"]
 
@@ -34,7 +31,7 @@ class ShareCoordinatorService(CoordinatorService[ShareCoordinator]):
 
     topic = SHARE_GROUP_STATE
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         super().__init__(cluster, broker_id)
         number = cluster.configs.number
         self.coordinator = ShareCoordinator(
@@ -61,13 +58,13 @@ class ShareCoordinatorService(CoordinatorService[ShareCoordinator]):
         return 0 if topic is None else len(topic.partitions)
 
 
-def _partitions(cluster: Cluster) -> int:
+def _partitions(cluster: BrokerInterface) -> int:
     """Return the number of partitions of the topic, or its configured number before creation."""
     topic = cluster.image.topics.get(SHARE_GROUP_STATE)
     return INTERNAL_TOPICS[SHARE_GROUP_STATE].partitions(cluster.configs) if topic is None else len(topic.partitions)
 
 
-def find_share_service(cluster: Cluster, key: SharePartitionKey) -> ShareCoordinatorService:
+def find_share_service(cluster: BrokerInterface, key: SharePartitionKey) -> ShareCoordinatorService:
     """Return the coordinator of a share partition. The topic is created if it is missing.
 
     Raises ``RequestRefusedError`` with COORDINATOR_NOT_AVAILABLE if no broker currently coordinates it.
@@ -81,7 +78,7 @@ def find_share_service(cluster: Cluster, key: SharePartitionKey) -> ShareCoordin
 
 
 def call_share_coordinator(
-    cluster: Cluster, key: SharePartitionKey, request: Callable[[ShareCoordinator], Future[T]]
+    cluster: BrokerInterface, key: SharePartitionKey, request: Callable[[ShareCoordinator], Future[T]]
 ) -> T:
     """Return the result of a request to the coordinator of a share partition. Raises ``ApiError``."""
     service = find_share_service(cluster, key)
@@ -93,7 +90,7 @@ def call_share_coordinator(
 class ClusterSharePersister:
     """The share partition state, for group coordinators. Its methods raise ``GroupError``."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerInterface) -> None:
         self._cluster = cluster
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:

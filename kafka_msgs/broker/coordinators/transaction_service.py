@@ -7,10 +7,11 @@ A marker is written immediately if the partition has a leader, and otherwise whe
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import fields_dict
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafka_msgs.broker.coordinators.coordinator_service import CoordinatorService
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
@@ -23,9 +24,6 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.output import CoordinatorOutput, ProducerIdAndEpoch
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["TransactionCoordinatorService", "join_transaction"]
 
@@ -41,19 +39,19 @@ class TransactionCoordinatorService(CoordinatorService[TransactionCoordinator]):
 
     topic = TRANSACTION_STATE
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         super().__init__(cluster, broker_id)
         self._ids = range(0)
         self.coordinator = TransactionCoordinator(self.append, self.new_producer_id, config=_config(cluster))
 
     @classmethod
-    def attach(cls, cluster: Cluster) -> None:
+    def attach(cls, cluster: BrokerInterface) -> None:
         """Make the transaction coordinators of a cluster follow the leaders of their topic."""
         super().attach(cluster)
         cluster.transaction_joiner = join_transaction
 
     @classmethod
-    def of_id(cls, cluster: Cluster, transactional_id: str) -> TransactionCoordinatorService | None:
+    def of_id(cls, cluster: BrokerInterface, transactional_id: str) -> TransactionCoordinatorService | None:
         """Return the coordinator of a transactional id, or None if no broker currently coordinates it."""
         partitions = cluster.configs.number("transaction.state.log.num.partitions")
         leader = leader_of(cluster, TRANSACTION_STATE, partition_for_key(transactional_id, partitions))
@@ -144,7 +142,7 @@ class TransactionCoordinatorService(CoordinatorService[TransactionCoordinator]):
         return True
 
 
-def _config(cluster: Cluster) -> TransactionConfig:
+def _config(cluster: BrokerInterface) -> TransactionConfig:
     number = cluster.configs.number
     names = (each for each in fields_dict(TransactionConfig) if each != "transaction_version")
     return TransactionConfig(
@@ -154,7 +152,7 @@ def _config(cluster: Cluster) -> TransactionConfig:
 
 
 def join_transaction(
-    cluster: Cluster,
+    cluster: BrokerInterface,
     log: PartitionLog,
     transactional_id: str,
     producer: tuple[int, int],

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinators.leadership import leader_of
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic, leader_of
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import SharePartitionKey

@@ -234,10 +234,10 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
     """Create a topic, unless the directory already has it."""
-    from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+    from kafka_msgs.broker.controller.topics import TopicToCreate
 
     if name not in cluster.image.topics:
-        cluster.commit(create_topic(cluster, TopicToCreate(name=name, num_partitions=partitions)))
+        cluster.create_topic(TopicToCreate(name=name, num_partitions=partitions))
 
 
 def _ready(broker: AsyncEmbeddedBroker) -> str:
