@@ -15,12 +15,13 @@ from uuid import uuid4
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError
 from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.group_hooks import ProtocolHooks
 from kafka_msgs.groups.group_operation import GroupServices
-from kafka_msgs.groups.group_protocol import Api, GroupProtocol, RequestValidation, SingleGroupApi, TopicChange
+from kafka_msgs.groups.group_protocol import Api, GroupProtocol, SingleGroupApi, TopicChange
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.profiles import SHIPPED, Profile, Quirks
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
@@ -33,6 +34,7 @@ from kafka_msgs.groups.runtime.output import (
     RecordAppend,
     Reply,
 )
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
 from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
 from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, TopologyDescriptionPlugin
@@ -49,7 +51,8 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
     if the append fails. The caller reports committed records with ``committed``, which ``append`` may call itself.
     ``new_id`` generates the ids of new members. ``plugin`` stores topology descriptions (KIP-1331), and ``random``
     returns numbers from 0 to 1 for its back-off. ``share_states`` stores the state of share partitions. Without it,
-    requests of share groups to it always succeed.
+    requests of share groups to it always succeed. ``new_changes`` creates the uncommitted changes of a partition, for a
+    comparison with Kafka's order of tables.
 
     Each method that takes ``now``, the time in milliseconds, returns its output.
     """
@@ -66,11 +69,11 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
         share_states: SharePersister | None = None,
         random: Callable[[], float] = random,
         protocols: tuple[GroupProtocol, ...] = PROTOCOLS,
+        new_changes: Callable[[], UncommittedChanges] = UncommittedChanges,
     ) -> None:
         self.config = config or CoordinatorConfig()
         descriptions = None if plugin is None else DescriptionRequests(plugin, random)
-        self.validation = RequestValidation(config=self.config, profile=profile, plugin=descriptions)
-        self._services = GroupServices(
+        self.services = GroupServices(
             config=self.config,
             profile=profile,
             quirks=quirks or Quirks(),
@@ -78,10 +81,10 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
             plugin=descriptions,
             share_persister=share_states or NoOpSharePersister(),
         )
-        self.metrics = self._services.metrics
+        self.metrics = self.services.metrics
         self._hooks = ProtocolHooks(protocols)
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}
-        super().__init__(self._hooks.definition(self._services), append)
+        super().__init__(self._hooks.definition(self.services, new_changes), append)
         if descriptions is not None:
             interval = self.config.offsets_retention_check_interval_ms
             self.run_periodically(interval, lambda: self.run_in_each(self._hooks.cleanups()))
@@ -94,7 +97,7 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
     @property
     def image(self) -> TopicsImage:
         """The topics of the cluster."""
-        return self._services.image
+        return self.services.image
 
     def partition_for(self, group_id: str) -> int:
         """Return the partition of ``__consumer_offsets`` that stores a group."""
@@ -150,7 +153,7 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
     def change_image(self, change: TopicChange, *, now: int) -> CoordinatorOutput:
         """Apply a change of the cluster's topics, whose names are in an order of the caller's choice."""
         self._clock.now = now
-        self._services.image = change.after
+        self.services.image = change.after
         for shard in self.shards.values():
             if shard.is_active:
                 shard.run(lambda op: self._hooks.on_topics_changed(change, op))
@@ -173,10 +176,10 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
         Raises ``OptionError`` for an unknown name and for a value that cannot be parsed.
         """
         if own:
-            self._services.group_configs[group_id] = self.config.for_group(own)
+            self.services.group_configs[group_id] = self.config.for_group(own)
         else:
-            self._services.group_configs.pop(group_id, None)
+            self.services.group_configs.pop(group_id, None)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
-        return self._services.group_config(group_id)
+        return self.services.group_config(group_id)

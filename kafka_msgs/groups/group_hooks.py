@@ -18,6 +18,7 @@ from kafka_msgs.groups.group_protocol import GroupHooks, GroupProtocol, TopicCha
 from kafka_msgs.groups.operation import OFFSETS_TOPIC, OperationContext
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE
@@ -31,7 +32,9 @@ class ProtocolHooks:
 
     protocols: tuple[GroupProtocol, ...]
 
-    def definition(self, services: GroupServices) -> CoordinatorDefinition[ShardState, OperationContext]:
+    def definition(
+        self, services: GroupServices, new_changes: Callable[[], UncommittedChanges]
+    ) -> CoordinatorDefinition[ShardState, OperationContext]:
         """Return the definition of the coordinator for the runtime."""
         makers = [each.new_simple_group for each in self.protocols if each.new_simple_group is not None]
         return CoordinatorDefinition(
@@ -44,7 +47,7 @@ class ProtocolHooks:
             on_loaded=self.on_partition_loaded,
             on_unloaded=self.on_partition_unloaded,
             timers_outlive_leadership=services.quirks.timers_outlive_leadership,
-            failed_append_repeats=services.quirks.failed_append_repeats,
+            new_changes=new_changes,
         )
 
     def apply_end_transaction(self, state: ShardState, changes: Changes, producer_id: int, committed: bool) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from attrs import define, field
 
+from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
 from kafka_msgs.groups.metrics import Metrics
-from kafka_msgs.groups.profiles import Profile, Quirks
+from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.shard_operation import ShardAccess, ShardOperation
 from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
@@ -36,9 +37,12 @@ class GroupServices:
     image: TopicsImage = EMPTY_IMAGE
     group_configs: dict[str, GroupConfig] = field(factory=dict)
     default_group_config: GroupConfig = field(init=False)
+    streams_extension: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.default_group_config = self.config.for_group({})
+        load = self.profile.load_streams_extension
+        self.streams_extension = None if load is None else load()
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
@@ -72,6 +76,11 @@ class GroupOperation(ShardOperation):
     def metrics(self) -> Metrics:
         """The metrics of the coordinator."""
         return self._services.metrics
+
+    @property
+    def streams_extension(self) -> Any:
+        """The extension of streams groups by the profile, or None."""
+        return self._services.streams_extension
 
     @property
     def topology_plugin(self) -> Any:

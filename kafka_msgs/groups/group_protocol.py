@@ -24,10 +24,9 @@ from attrs import field, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import Applier
@@ -44,7 +43,6 @@ __all__ = [
     "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
-    "RequestValidation",
     "SingleGroupApi",
     "TopicChange",
     "accept_any",
@@ -62,20 +60,11 @@ GroupHook: TypeAlias = Callable[[OperationContext, Any], None]
 GroupHooks: TypeAlias = Mapping[GroupKind, GroupHook]
 
 
-@frozen(kw_only=True)
-class RequestValidation:
-    """The state that a request check may use before the request goes to its partition."""
-
-    config: CoordinatorConfig
-    profile: Profile
-    plugin: Any = None
-
-
-def accept_any(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+def accept_any(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Accept each request."""
 
 
-def check_group_id(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+def check_group_id(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
     if not request.group_id:
         raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
@@ -94,7 +83,7 @@ class SingleGroupApi(Generic[Req, Res]):
     group: Callable[[Req], str]
     handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
     refuse: Callable[[Req, GroupError, int], Res]
-    check: Callable[[RequestValidation, RequestContext, Req], None] = check_group_id
+    check: Callable[[GroupServices, RequestContext, Req], None] = check_group_id
     producer: Callable[[Req], ProducerIdAndEpoch] | None = None
 
 

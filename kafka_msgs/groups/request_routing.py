@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.group_protocol import MultiGroupApi, RequestValidation, SingleGroupApi, client_error_for
+from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.group_protocol import MultiGroupApi, SingleGroupApi, client_error_for
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -27,7 +28,7 @@ __all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
 class ShardLocator(Protocol):
     """Finds the shards of groups."""
 
-    validation: RequestValidation
+    services: GroupServices
     shards: dict[int, Shard[ShardState, OperationContext]]
 
     def partition_for(self, group_id: str) -> int: ...
@@ -44,7 +45,7 @@ def handle_single(
 ) -> None:
     """Handle a request about one group."""
     try:
-        api.check(shards.validation, context, request)
+        api.check(shards.services, context, request)
         shard = _shard(shards, shards.partition_for(api.group(request)))
     except GroupError as error:
         answer(api.refuse(request, error, context.version))

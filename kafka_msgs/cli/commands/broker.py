@@ -194,7 +194,8 @@ def broker_command(
     Example: kafka-msgs broker --topic orders:3
     """
     from kafka_msgs.broker import BrokerConfig
-    from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED
+    from kafka_msgs.groups.page import KIP_1071_PAGE
+    from kafka_msgs.groups.profiles import SHIPPED
 
     tls = _server_tls(tls_cert, tls_key, tls_ca)
     shown = {name: (host, number) for name, _, host, number in map(_listener_parts, advertised)}

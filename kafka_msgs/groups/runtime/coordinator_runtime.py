@@ -42,7 +42,7 @@ class _PeriodicTask:
     interval_ms: int
     run: Callable[[], None]
     catches_up: bool
-    at: int | None = None
+    at: int = -1
     order: int = 0
 
 
@@ -63,6 +63,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         self.shards: dict[int, Shard[StateT, OperationT]] = {}
         self._next_tick_events: deque[tuple[int, int, Callable[[], None]]] = deque()
         self._periodic: list[_PeriodicTask] = []
+        self._elected = False
         self._target = 0
         self._runtime = ShardRuntime(definition=definition, append=append, postpone=self._postpone)
         self._clock = self._runtime.clock
@@ -127,10 +128,11 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         return self._take_output()
 
     def _next_due(self) -> tuple[int, int, Callable[[], None]] | None:
-        """The next due event: its time, its order among events of the same time, and its callback."""
-        due: list[tuple[int, int, Callable[[], None]]] = [
-            (each.at, each.order, partial(self._run_task, each)) for each in self._periodic if each.at is not None
-        ]
+        """The next due event: its time, its order among all events, which is unique, and its callback."""
+        due: list[tuple[int, int, Callable[[], None]]] = []
+        if self._elected:
+            for task in self._periodic:
+                due.append((task.at, task.order, partial(self._run_task, task)))
         if self._next_tick_events:
             due.append((*self._next_tick_events[0][:2], self._run_later))
         if (timer := self._clock.first()) is not None:
@@ -138,7 +140,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         if (write := self._runtime.first_waiting()) is not None:
             timed_out = GroupError(error=ErrorCode.REQUEST_TIMED_OUT)
             due.append((write.deadline, write.order, partial(write.complete, timed_out)))
-        return min(due, key=lambda each: each[:2], default=None)
+        return min(due, default=None)
 
     def _run_timer(self) -> None:
         callback = self._clock.pop_due(self._clock.now)
@@ -170,8 +172,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         self._clock.now += ms
         self._next_tick_events = deque((at + ms, order, event) for at, order, event in self._next_tick_events)
         for task in self._periodic:
-            if task.at is not None:
-                task.at += ms
+            task.at += ms
         self._clock.shift(ms)
         for write in self._runtime.waiting:
             write.deadline += ms
@@ -194,8 +195,9 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         Until ``loaded`` is called, requests to the partition fail with COORDINATOR_LOAD_IN_PROGRESS.
         """
         self._clock.now = now
-        for task in self._periodic:
-            if task.at is None:
+        if not self._elected:
+            self._elected = True
+            for task in self._periodic:
                 self._schedule(task)
         shard = self.shards.get(partition)
         if shard is None:

@@ -8,7 +8,6 @@ from typing import Any
 from attrs import frozen
 
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.undo_log import TableEntry
 
 __all__ = ["DeferredWrite", "UncommittedBatch"]
 
@@ -40,10 +39,9 @@ class UncommittedBatch:
     """A batch that is appended and not committed.
 
     ``end`` is the end of the log after it, ``changes`` is the number of its changes, and ``waiting`` has the operations
-    that wait for it. ``reverted_entries`` has the entries that immediately preceding failed appends restored.
+    that wait for it.
     """
 
     end: int
     changes: int
     waiting: list[DeferredWrite]
-    reverted_entries: list[TableEntry]

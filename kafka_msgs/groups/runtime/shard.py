@@ -27,7 +27,6 @@ from kafka_msgs.groups.runtime.output import (
     RecordAppend,
 )
 from kafka_msgs.groups.runtime.shard_runtime import OperationT, ShardRuntime, StateT
-from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
 from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, UndoLog
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
@@ -71,7 +70,7 @@ class Shard(Generic[StateT, OperationT]):
     def _reset(self) -> None:
         self.state = self.runtime.definition.new_state()
         self.soft = SoftState()
-        self._changes = UncommittedChanges(repeats=self.runtime.definition.failed_append_repeats)
+        self._changes = self.runtime.definition.new_changes()
         self.written = self.committed = 0
 
     @property

@@ -14,6 +14,7 @@ from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import Applier, HardState
 from kafka_msgs.groups.runtime.output import CoordinatorOutput, MarkerAppend, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardAccess, ShardOperation
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.message import Message
 
@@ -33,7 +34,8 @@ class CoordinatorDefinition(Generic[StateT, OperationT]):
     ``on_loaded`` runs as an operation after a partition was loaded, and ``on_unloaded`` when the shard resigns from it.
     An uncommitted write fails after ``write_timeout_ms``.
 
-    ``timers_outlive_leadership`` and ``failed_append_repeats`` are quirks of Kafka's runtime.
+    ``new_changes`` creates the uncommitted changes of a shard, and ``timers_outlive_leadership`` keeps timers after a
+    resignation, both for comparisons with Kafka's runtime.
     """
 
     topic: str
@@ -45,7 +47,7 @@ class CoordinatorDefinition(Generic[StateT, OperationT]):
     on_loaded: Callable[[OperationT], None] = lambda op: None
     on_unloaded: Callable[[OperationT], None] = lambda op: None
     timers_outlive_leadership: bool = False
-    failed_append_repeats: bool = False
+    new_changes: Callable[[], UncommittedChanges] = UncommittedChanges
 
 
 @define(kw_only=True, eq=False)

@@ -12,7 +12,7 @@ from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_
 from kafka_msgs.groups.assignors.simple import assign_simple
 from kafka_msgs.groups.assignors.spec import GroupSpec, TopicSubscription
 from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
-from kafka_msgs.groups.group_protocol import RequestValidation
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.metrics import SHARE_REBALANCES
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
@@ -48,9 +48,7 @@ from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemb
 __all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
 
 
-def check_heartbeat(
-    validation: RequestValidation, context: RequestContext, request: ShareGroupHeartbeatRequest
-) -> None:
+def check_heartbeat(services: GroupServices, context: RequestContext, request: ShareGroupHeartbeatRequest) -> None:
     """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():

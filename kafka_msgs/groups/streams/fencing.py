@@ -16,10 +16,10 @@ from kafka_msgs.groups.modern_group import (
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.streams.migration import downgrade, may_downgrade
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -65,8 +65,9 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
     """Remove members. The group is downgraded if only members of the classic protocol remain."""
     if not members:
         return
-    if may_downgrade(op, group, members):
-        downgrade(op, group, members)
+    extension = streams_extension(op)
+    if extension is not None and extension.may_downgrade(op, group, members):
+        extension.downgrade(op, group, members)
         return
     group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
     metadata = group.metadata_record(epoch=epoch)

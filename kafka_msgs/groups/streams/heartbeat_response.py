@@ -80,7 +80,7 @@ def answer(
 
 def _add_problems(beat: HeartbeatResult, configured: ConfiguredTopology, configs: Mapping[str, str]) -> None:
     problems = beat.problems
-    problem = request_internal_topics(beat.op, beat.context, beat.group, configured)
+    problem = request_internal_topics(beat.op, beat.group, configured)
     if problem is not None:
         problems.append(problem)
     requester = beat.group.soft.shutdown_member

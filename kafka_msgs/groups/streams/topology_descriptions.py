@@ -14,7 +14,8 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import group_not_found
-from kafka_msgs.groups.group_protocol import RequestValidation, SingleGroupApi
+from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.group_protocol import SingleGroupApi
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -73,9 +74,9 @@ def ask_for_description(
 
 
 def _check(
-    validation: RequestValidation, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+    services: GroupServices, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> None:
-    if validation.plugin is None:
+    if services.plugin is None:
         raise GroupError(
             error=ErrorCode.UNSUPPORTED_VERSION,
             message="The broker has no streams group topology description plugin configured.",
