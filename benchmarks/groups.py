@@ -15,7 +15,7 @@ from benchmarks.report import Figure, print_figures
 from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey

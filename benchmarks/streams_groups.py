@@ -21,8 +21,8 @@ from benchmarks.report import Figure, print_figures
 from benchmarks.timing import fastest
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology

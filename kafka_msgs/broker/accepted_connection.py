@@ -20,11 +20,12 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.broker.client_session import ClientSession, Principal
 from kafka_msgs.broker.clock import Clock
 from kafka_msgs.broker.handlers.api_versions import unsupported_version_response
 from kafka_msgs.broker.handlers.sasl import failure_delay, handle_sasl_token
 from kafka_msgs.broker.security.certificates import subject_name
-from kafka_msgs.broker.server_call import ClientSession, MangledResponse, Principal, ServerCall
+from kafka_msgs.broker.server_call import MangledResponse, ServerCall
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RequestRefusedError
 from kafka_msgs.message import Response

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.releases import releases, versions_of_release
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.versions import VersionRange
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["ApiDispatcher"]
 
@@ -45,10 +43,10 @@ class ApiDispatcher:
         """Return the handler of a supported API."""
         return self._handlers[api_key]
 
-    def run(self, cluster: Cluster, call: ServerCall[Any]) -> None:
+    def run(self, cluster: BrokerInterface, call: ServerCall[Any]) -> None:
         """Pass a call to its handler.
 
-        A ``RequestRefusedError`` becomes an error response. Any other exception is a bug in the broker: it is added to
+        An ``ApiError`` becomes an error response. Any other exception is a bug in the broker: it is added to
         ``Cluster.errors`` and the client receives UNKNOWN_SERVER_ERROR. A client that must still authenticate is
         disconnected, as in Kafka.
         """
@@ -59,7 +57,7 @@ class ApiDispatcher:
         call.exempt, call.began_at = handler.exempt, cluster.stopwatch()
         try:
             handler.run(call)
-        except RequestRefusedError as error:
+        except ApiError as error:
             call.fail(error.error, error.message)
         except Exception as error:
             cluster.record_error(error)

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
+from kafka_msgs.broker.broker_interface import Authorizer, TransactionJoiner
+from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
@@ -27,17 +30,18 @@ from kafka_msgs.broker.controller.elections import (
 from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
+from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic
 from kafka_msgs.broker.faults import FaultInjector
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
-from kafka_msgs.broker.recovery import elect_missing_leaders, recover_image
+from kafka_msgs.broker.recovery import elect_missing_leaders, recover_image, stop_all
 from kafka_msgs.broker.registration_records import (
-    bootstrap_records,
     controlled_shutdown_record,
+    feature_records,
     fence_record,
+    min_in_sync_record,
     registration_record,
     shutdown_records,
     unfence_records,
@@ -45,20 +49,17 @@ from kafka_msgs.broker.registration_records import (
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.server_call import ClientSession, ServerCall
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
-from kafka_msgs.broker.storage import VerificationGuard
-from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
-from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
+from kafka_msgs.versions import VersionRange
 
-__all__ = ["Authorizer", "Cluster", "VirtualBroker"]
-
-Authorizer: TypeAlias = Callable[[ClientSession, AclOperation, ResourceType, str], bool]
-"""Return whether a client session may perform an operation on the resource with this type and name."""
+__all__ = ["Cluster", "VirtualBroker"]
 
 
 class Cluster:
@@ -107,12 +108,12 @@ class Cluster:
         self.image_listeners: list[Callable[[MetadataDelta], None]] = []
         self.authorizer: Authorizer | None = AclAuthorizer(self) if config.authorizer else None
         self.clock_jump_listeners: list[Callable[[int], None]] = []
-        self.faults = FaultInjector(self)
+        self.faults = FaultInjector(self, self.intercept)
         self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
         self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
         self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
-        self.transaction_joiner: Callable[..., VerificationGuard | None] | None = None
+        self.transaction_joiner: TransactionJoiner | None = None
         self._callbacks: deque[Callable[[], None]] = deque()
         self.log_manager = LogManager(self, open_store or memory_store)
         if self.storage is not None:
@@ -122,6 +123,15 @@ class Cluster:
             attach = getattr(module, "attach", None)
             if attach is not None:
                 attach(self)
+
+    @property
+    def offered_versions(self) -> Mapping[int, VersionRange]:
+        """The versions of each API that ApiVersions responses list."""
+        return self.dispatch.offered
+
+    def log_dir_path(self, broker_id: int) -> Path | None:
+        """Return the absolute path of the log directory of a broker, or None without files."""
+        return None if self.storage is None else self.storage.path_of(broker_id).absolute()
 
     @property
     def sasl_mechanisms(self) -> tuple[str, ...]:
@@ -142,8 +152,12 @@ class Cluster:
     def receive(self, call: ServerCall[Any]) -> None:
         """Handle a request. The response may come immediately or later."""
         if not any(hook(call) for hook in self.intercept):
-            self.dispatch.run(self, call)
+            self.run_handler(call)
         self.settle()
+
+    def run_handler(self, call: ServerCall[Any]) -> None:
+        """Run the handler of a request, without faults."""
+        self.dispatch.run(self, call)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Call ``callback`` at the end of the current step."""
@@ -213,6 +227,10 @@ class Cluster:
 
     # Metadata
 
+    def create_topic(self, new: TopicToCreate) -> None:
+        """Create a topic. Raises ``RequestRefusedError``."""
+        self.commit(create_topic(self.image, self.configs, self.new_id, new))
+
     def commit(self, records: Iterable[MetadataRecord]) -> MetadataDelta:
         """Apply records to the image, then call all listeners in the order of their registration.
 
@@ -249,14 +267,24 @@ class Cluster:
             }
             self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, self._log_dir(broker_id), meters)
         if self.storage is not None:
-            self._publish(recover_image(self, self.storage.records(), self.storage.end_offset))
+            self._recover(self.storage)
         if self.storage is None or self.storage.is_new:
-            self.commit(bootstrap_records(self))
+            features = feature_records()
+            if self.storage is not None:
+                self.storage.write_bootstrap(features, self.now)
+            self.commit([*features, min_in_sync_record(self.configs)])
         self.commit(CredentialStore(self).records())
         self._register(*self.brokers.values())
-        elect_missing_leaders(self)
+        for record in elect_missing_leaders(self.image, min(self.brokers)):
+            self.commit([record])
         self.call_later(self.configs.number("log.initial.task.delay.ms"), self._remove_old)
         self.call_later(self.configs.number("log.cleaner.backoff.ms"), self._compact)
+
+    def _recover(self, storage: ClusterStorage) -> None:
+        delta = recover_image(self.image, storage.records(), storage.end_offset)
+        for records in stop_all(self.image, self.configs):
+            self.apply(records, delta)
+        self._publish(delta)
 
     def _remove_old(self) -> None:
         self.call_later(self.configs.number("log.retention.check.interval.ms"), self._remove_old)
@@ -286,7 +314,8 @@ class Cluster:
             for session in tuple(broker.sessions.values()):
                 session.end()
         if self.storage is not None:
-            self.commit(shutdown_records(self))
+            running = [broker.id for broker in self.brokers.values() if broker.running]
+            self.commit(shutdown_records(self.image, running))
         self.log_manager.close()
         if self.storage is not None:
             self._snapshot(self.storage)
@@ -305,7 +334,7 @@ class Cluster:
         """Shut a broker down cleanly: its leaderships move first, then its connections close."""
         broker = self._broker(broker_id)
         if broker.running:
-            self.commit([controlled_shutdown_record(self, broker_id)])
+            self.commit([controlled_shutdown_record(self.image, broker_id)])
             self._shut_down_broker(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
@@ -326,7 +355,7 @@ class Cluster:
         if not self._broker(broker_id).running:
             raise _wrong("broker_id", broker_id, "the broker does not run")
         if broker_id not in state.replicas:
-            self.commit([replace_replicas(self, state, (broker_id, *state.replicas[1:]))])
+            self.commit([replace_replicas(self.image, state, (broker_id, *state.replicas[1:]))])
             state = found.partitions[partition]
         if state.leader != broker_id:
             self.commit([elect_leader(state, broker_id)])
@@ -352,10 +381,14 @@ class Cluster:
         """Register brokers, assign their partitions, and unfence them, as a starting broker does."""
         for broker in brokers:
             broker.running = True
-            self.commit([registration_record(self, broker)])
-        self.commit(
-            [*unfence_records(self, brokers), *leader_changes_on_start(self, [broker.id for broker in brokers])]
-        )
+            number = self.broker_ids.index(broker.id)
+            incarnation_id = self.new_id()
+            self.commit(
+                [registration_record(self.image, self.config, broker, number=number, incarnation_id=incarnation_id)]
+            )
+        broker_ids = [broker.id for broker in brokers]
+        leader_changes = leader_changes_on_start(self.image, self.configs, broker_ids)
+        self.commit([*unfence_records(self.image, broker_ids), *leader_changes])
         if not self.brokers[self.controller_id].running:
             self.controller_id = brokers[0].id
 
@@ -365,7 +398,8 @@ class Cluster:
             self.network.close_broker(broker.id, reset=reset)
         for session in tuple(broker.sessions.values()):
             session.end()
-        self.commit([fence_record(self, broker.id), *leader_changes_on_stop(self, broker.id)])
+        leader_changes = leader_changes_on_stop(self.image, self.configs, broker.id)
+        self.commit([fence_record(self.image, broker.id), *leader_changes])
         broker.components.clear()
         broker.meters = self.quotas.new_meters()
         alive = self.image.alive()

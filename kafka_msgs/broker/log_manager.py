@@ -9,17 +9,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.config_entries import effective_topic_configs
 from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta, PartitionKey, PartitionRegistration
 from kafka_msgs.broker.storage import MemoryPartitionStore, PartitionLog, TopicConfig
 from kafka_msgs.broker.storage.log_cleanup import clean
+from kafka_msgs.broker.storage.store import PartitionStore
 from kafka_msgs.enums import ConfigResourceType
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.storage.store import PartitionStore
 
 __all__ = ["LogManager", "OpenStore", "PartitionWatch", "memory_store"]
 
@@ -67,7 +64,7 @@ class PartitionWatch:
 class LogManager:
     """The logs by topic id and partition number. While ``disk_full`` is True, all writes fail."""
 
-    def __init__(self, cluster: Cluster, open_store: OpenStore) -> None:
+    def __init__(self, cluster: ClusterServices, open_store: OpenStore) -> None:
         self._cluster = cluster
         self._open_store = open_store
         self._logs: dict[PartitionKey, PartitionLog] = {}
@@ -100,7 +97,7 @@ class LogManager:
         if known is None:
             texts = {
                 name: value
-                for name, value in effective_topic_configs(self._cluster, topic).items()
+                for name, value in effective_topic_configs(self._cluster.image, self._cluster.configs, topic).items()
                 if value is not None
             }
             known = self._configs[topic] = TopicConfig.of(texts), texts

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from attrs import Factory, define
 
+from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.quotas import QuotaMeters
-from kafka_msgs.broker.server_call import ClientSession
 
 __all__ = ["Address", "BrokerListeners", "VirtualBroker"]
 

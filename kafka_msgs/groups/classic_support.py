@@ -8,14 +8,14 @@ JoinGroup and the assignment format differ by kind of group: each kind has a ``C
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.modern_group import (
     Fence,
     ModernGroup,
@@ -25,7 +25,9 @@ from kafka_msgs.groups.modern_group import (
     schedule_session,
     static_member_of_request,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
@@ -34,9 +36,6 @@ from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIde
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "ClassicMemberSupport",
@@ -125,7 +124,7 @@ class ClassicMemberSupport(Generic[G, M]):
             raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS, message=message)
         assignment = self.assignment(op, group, member, classic)
 
-        def synced(error: GroupError | None) -> None:
+        def synced(error: ApiError | None) -> None:
             if error is None:
                 op.timers.cancel(sync_timer_key(group.group_id, request.member_id))
                 schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.shard_state import OffsetAndPosition
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.list_groups_response import ListedGroup
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
+__all__ = [
+    "CommitCheck",
+    "Committer",
+    "ExpiryCondition",
+    "Group",
+    "OffsetAndPosition",
+    "group_not_found",
+    "is_expired",
+]
 
-__all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "group_not_found", "is_expired"]
+
+class OffsetAndPosition(NamedTuple):
+    """A committed offset: its value, and the offset of its record in the log."""
+
+    value: OffsetCommitValue
+    position: int
 
 
 class Committer(NamedTuple):
@@ -64,35 +77,35 @@ class Group(ABC):
     def is_empty(self) -> bool:
         """Whether the group has no members."""
 
-    def state_filter(self, op: OperationContext) -> str:
+    def state_filter(self, op: GroupOperation) -> str:
         """Return the lower-case name of the state, which ListGroups filters are compared with."""
         return self.state_name().lower()
 
     @abstractmethod
-    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: GroupOperation, committer: Committer) -> CommitCheck | None:
         """Check that the committer may commit offsets.
 
         Return a check of each partition, or None if the partitions need no check.
         """
 
     @abstractmethod
-    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets. If unknown, ``member_id`` is None and ``epoch`` is -1."""
 
     @abstractmethod
-    def validate_offset_delete(self, op: OperationContext) -> None:
+    def validate_offset_delete(self, op: GroupOperation) -> None:
         """Check that offsets may be deleted."""
 
     @abstractmethod
-    def validate_delete(self, op: OperationContext) -> None:
+    def validate_delete(self, op: GroupOperation) -> None:
         """Check that the group may be deleted."""
 
     @abstractmethod
-    def emit_tombstones(self, op: OperationContext) -> None:
+    def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group, except offsets."""
 
     @abstractmethod
-    def cancel_timers(self, op: OperationContext) -> None:
+    def cancel_timers(self, op: GroupOperation) -> None:
         """Cancel the timers of the group before it is deleted."""
 
     @abstractmethod
@@ -108,7 +121,7 @@ class Group(ABC):
         """Whether the group only has offsets. A group of another kind may then replace it."""
         return False
 
-    def expires(self, op: OperationContext) -> bool:
+    def expires(self, op: GroupOperation) -> bool:
         """Return whether an empty group without offsets is deleted after a time."""
         return True
 

@@ -8,17 +8,19 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, client_error_for
 from kafka_msgs.groups.offsets.appliers import delete_all_offsets
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
+from kafka_msgs.groups.share.member import Partitions
 from kafka_msgs.groups.streams.description_cleanup import delete_descriptions
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest
@@ -73,7 +75,7 @@ def _delete_groups(
     ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
     rest: list[str] = []
 
-    def clean_up(error: GroupError | None) -> None:
+    def clean_up(error: ApiError | None) -> None:
         if error is None:
             refused.extend(_forget_share_states(op, context, doomed))
             known = {result.group_id for result in refused}

@@ -23,15 +23,17 @@ from attrs import field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.future import Future
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.shard_state import Applier, ShardState
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.topics_image import TopicsImage
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response
 
@@ -41,8 +43,6 @@ __all__ = [
     "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
-    "ProducerIdAndEpoch",
-    "RequestValidation",
     "SingleGroupApi",
     "TopicChange",
     "accept_any",
@@ -60,27 +60,11 @@ GroupHook: TypeAlias = Callable[[OperationContext, Any], None]
 GroupHooks: TypeAlias = Mapping[GroupKind, GroupHook]
 
 
-class ProducerIdAndEpoch(NamedTuple):
-    """The producer of a transaction."""
-
-    id: int
-    epoch: int
-
-
-@frozen(kw_only=True)
-class RequestValidation:
-    """The state that a request check may use before the request goes to its partition."""
-
-    config: CoordinatorConfig
-    profile: Profile
-    plugin: Any = None
-
-
-def accept_any(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+def accept_any(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Accept each request."""
 
 
-def check_group_id(validation: RequestValidation, context: RequestContext, request: Any) -> None:
+def check_group_id(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
     if not request.group_id:
         raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
@@ -99,7 +83,7 @@ class SingleGroupApi(Generic[Req, Res]):
     group: Callable[[Req], str]
     handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
     refuse: Callable[[Req, GroupError, int], Res]
-    check: Callable[[RequestValidation, RequestContext, Req], None] = check_group_id
+    check: Callable[[GroupServices, RequestContext, Req], None] = check_group_id
     producer: Callable[[Req], ProducerIdAndEpoch] | None = None
 
 
@@ -217,7 +201,9 @@ _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {
 """Errors of the log, mapped to errors for clients (Kafka's ``CoordinatorOperationExceptionHelper``)."""
 
 
-def client_error_for(error: GroupError) -> GroupError:
+def client_error_for(error: ApiError) -> GroupError:
     """Return the client error for an error of an operation."""
     mapped = _OPERATION_ERRORS.get(error.error)
-    return error if mapped is None else GroupError(error=mapped)
+    if mapped is not None:
+        return GroupError(error=mapped)
+    return error if isinstance(error, GroupError) else GroupError(error=error.error, message=error.message)

@@ -23,8 +23,9 @@ from kafka_msgs.groups.modern_group import (
     remove_target_metadata,
     set_target_metadata,
 )
-from kafka_msgs.groups.shard_state import Applier, ShardState
-from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
 
 __all__ = ["apply_group", "apply_target", "apply_target_metadata", "for_group", "for_member", "in_order"]
 

@@ -8,20 +8,18 @@ three kinds, and the member timers. Each kind defines its members' assignments a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
+from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.shard_state import ShardState
-from kafka_msgs.groups.timeline_map import TimelineHashMap
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "JOIN_EPOCH",

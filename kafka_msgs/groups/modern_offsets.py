@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import Committer
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH, ModernGroup, unknown_member
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["check_fetch", "committing_member", "epoch_name", "stale"]
 
@@ -50,7 +48,7 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
     return None if committer.epoch == member.epoch else member
 
 
-def check_fetch(op: OperationContext, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
+def check_fetch(op: GroupOperation, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
     """Check that a member may fetch offsets: at its own epoch. A request without a member may also fetch them.
 
     Raises ``GroupError``.

@@ -7,15 +7,13 @@ target assignment, and for the current assignment of each member. The classes di
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from attrs import frozen
 
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.message import Message
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ModernRecords"]
 
@@ -46,34 +44,34 @@ class ModernRecords:
     target_metadata_value: type[Any]
     current_key: type[Any]
 
-    def emit_member(self, op: OperationContext, group_id: str, member: _Reporting) -> None:
+    def emit_member(self, op: GroupOperation, group_id: str, member: _Reporting) -> None:
         """Record the metadata of a member."""
         op.emit(self.member_key(group_id=group_id, member_id=member.member_id), member.metadata)
 
-    def emit_epoch(self, op: OperationContext, group_id: str, epoch: int, metadata_hash: int) -> None:
+    def emit_epoch(self, op: GroupOperation, group_id: str, epoch: int, metadata_hash: int) -> None:
         """Record the epoch of a group and the hash of its topics' metadata."""
         op.emit(self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash))
 
     def emit_target(
-        self, op: OperationContext, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]
+        self, op: GroupOperation, group_id: str, member_id: str, target: Mapping[UUID, Sequence[int]]
     ) -> None:
         """Record the target assignment of a member."""
         topics = tuple(self.target_topic(topic_id=topic, partitions=tuple(each)) for topic, each in target.items())
         key = self.target_key(group_id=group_id, member_id=member_id)
         op.emit(key, self.target_value(topic_partitions=topics))
 
-    def emit_target_metadata(self, op: OperationContext, group_id: str, epoch: int, timestamp: int) -> None:
+    def emit_target_metadata(self, op: GroupOperation, group_id: str, epoch: int, timestamp: int) -> None:
         """Record the epoch of the target assignment and the time at which it was computed, in ms."""
         value = self.target_metadata_value(assignment_epoch=epoch, assignment_timestamp=timestamp)
         op.emit(self.target_metadata_key(group_id=group_id), value)
 
-    def emit_removal(self, op: OperationContext, group_id: str, member_id: str) -> None:
+    def emit_removal(self, op: GroupOperation, group_id: str, member_id: str) -> None:
         """Emit the tombstones of a member."""
         for key in (self.current_key, self.target_key, self.member_key):
             op.emit(key(group_id=group_id, member_id=member_id), None)
 
     def emit_tombstones(
-        self, op: OperationContext, group_id: str, members: Sequence[str], others: Iterable[Message]
+        self, op: GroupOperation, group_id: str, members: Sequence[str], others: Iterable[Message]
     ) -> None:
         """Emit the tombstones of all records of a group: its members, the keys in ``others``, and the group.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafka_msgs.groups import classic_protocol as classic
 from kafka_msgs.groups import group_admin
-from kafka_msgs.groups.classic import protocol as classic
 from kafka_msgs.groups.consumer import protocol as consumer
 from kafka_msgs.groups.group_protocol import GroupProtocol
 from kafka_msgs.groups.offsets import protocol as offsets

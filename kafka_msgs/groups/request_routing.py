@@ -13,11 +13,14 @@ from typing import Any, Protocol
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.future import Future
-from kafka_msgs.groups.group_protocol import MultiGroupApi, RequestValidation, SingleGroupApi, client_error_for
+from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.group_protocol import MultiGroupApi, SingleGroupApi, client_error_for
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.shard import NO_TRANSACTION, Shard
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.shard import NO_TRANSACTION, Shard
+from kafka_msgs.groups.shard_state import ShardState
 
 __all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
 
@@ -25,8 +28,8 @@ __all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
 class ShardLocator(Protocol):
     """Finds the shards of groups."""
 
-    validation: RequestValidation
-    shards: dict[int, Shard]
+    services: GroupServices
+    shards: dict[int, Shard[ShardState, OperationContext]]
 
     def partition_for(self, group_id: str) -> int: ...
 
@@ -42,7 +45,7 @@ def handle_single(
 ) -> None:
     """Handle a request about one group."""
     try:
-        api.check(shards.validation, context, request)
+        api.check(shards.services, context, request)
         shard = _shard(shards, shards.partition_for(api.group(request)))
     except GroupError as error:
         answer(api.refuse(request, error, context.version))
@@ -70,7 +73,7 @@ class _OneStep:
         self.creates = op.topics_to_create
         return self.api.handle(op, self.context, self.request)
 
-    def done(self, value: Any, error: GroupError | None) -> None:
+    def done(self, value: Any, error: ApiError | None) -> None:
         """Handle the result: the records are committed, or the operation failed."""
         if not isinstance(value, Future):
             self._give(value, error)
@@ -81,7 +84,7 @@ class _OneStep:
         """Respond with the result of the operation's settled future."""
         self._give(promise.value, promise.error)
 
-    def _give(self, value: Any, error: GroupError | None) -> None:
+    def _give(self, value: Any, error: ApiError | None) -> None:
         if error is None:
             self.answer(value, self.creates)
         else:
@@ -158,7 +161,7 @@ class _Part:
                 shard.write(self._run, self._done)
                 return
             value = shard.read(self._run)
-        except GroupError as error:
+        except ApiError as error:
             self._done(None, error)
         else:
             self._done(value, None)
@@ -166,7 +169,7 @@ class _Part:
     def _run(self, op: OperationContext) -> Any:
         return self.api.handle(op, self.context, self.request, self.questions)
 
-    def _done(self, value: Any, error: GroupError | None) -> None:
+    def _done(self, value: Any, error: ApiError | None) -> None:
         if error is not None:
             self.give(list(self._refusals(error)))
         elif isinstance(value, Future):
@@ -174,12 +177,12 @@ class _Part:
         else:
             self.give(value)
 
-    def _refusals(self, error: GroupError) -> Iterator[Any]:
+    def _refusals(self, error: ApiError) -> Iterator[Any]:
         for question in self.questions:
             yield self.api.refuse(question, client_error_for(error), self.context.version)
 
 
-def _shard(shards: ShardLocator, partition: int) -> Shard:
+def _shard(shards: ShardLocator, partition: int) -> Shard[ShardState, OperationContext]:
     shard = shards.shards.get(partition)
     if shard is None:
         raise GroupError(error=ErrorCode.NOT_COORDINATOR)

@@ -21,11 +21,11 @@ from uuid import uuid4
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
-from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
+from kafka_msgs.broker.controller.topics import TopicToCreate
 from kafka_msgs.broker.coordinators.leadership import iter_records
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.errors import UnknownInternalTopicError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log import AbortedTransaction
 from kafka_msgs.records import ConsumerRecord, RecordBatch, read_batches
@@ -49,7 +49,7 @@ def new_topic(
         replication_factor=replicas,
         configs={key.replace("_", "."): value for key, value in configs.items()},
     )
-    broker.run(lambda cluster: cluster.commit(create_topic(cluster, new)))
+    broker.run(lambda cluster: cluster.create_topic(new))
     return new.name
 
 

@@ -16,9 +16,9 @@ import pytest
 from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
-from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
+from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, SharePartitionKey
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.internal_topics.records import TopicRecord
+from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
 from kafka_msgs.testing import random_message
 from tests.support.raw_client import RawClient
@@ -128,26 +128,30 @@ def test_a_marker_that_no_log_can_hold_is_refused(producer_id: int, epoch: int) 
 
 def test_share_state_waits_for_replicas_in_sync() -> None:
     """Snapshots of cold partitions that cannot be written now are written in a later round."""
-    written: list[int] = []
+    written: list[RecordAppend | MarkerAppend] = []
 
-    def append(partition: int, record: TopicRecord) -> int:
+    def append(batch: RecordAppend | MarkerAppend) -> int:
         if refusing:
             raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
-        written.append(partition)
+        written.append(batch)
+        coordinator.committed(batch.partition, len(written))
         return len(written)
 
     refusing: list[bool] = []
     key = SharePartitionKey("g", UUID(int=1), 0)
-    coordinator = ShareCoordinator(append, lambda topic_id: 1)
+    config = ShareCoordinatorConfig(snapshot_interval_ms=1000)
+    coordinator = ShareCoordinator(append, lambda topic_id: 1, lambda partition, offset: None, config=config)
     partition = coordinator.partition_for(key)
-    coordinator.elect(partition, 0)
-    coordinator.loaded(partition)
-    coordinator.initialize(key, state_epoch=0, start_offset=0, now=0)
+    coordinator.elect(partition, 0, now=0)
+    coordinator.loaded(partition, now=0)
+    coordinator.initialize_state(key, state_epoch=0, start_offset=0, now=0).result()
     refusing.append(True)
-    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.tick(5000)
     coordinator.forget_topics({key.topic_id})
+    coordinator.take_output(now=5000)
     assert len(written) == 1
     refusing.clear()
-    coordinator.snapshot_cold(1000, now=5000)
+    coordinator.tick(6000)
     coordinator.forget_topics({key.topic_id})
+    coordinator.take_output(now=6000)
     assert len(written) == 3

@@ -11,8 +11,8 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import AppendOrigin
-from kafka_msgs.groups.output import RecordAppend
-from kafka_msgs.groups.record_batches import encode_batch
+from kafka_msgs.groups.runtime.output import RecordAppend
+from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue

@@ -17,15 +17,17 @@ from kafka_msgs import (
     StreamsGroupHeartbeatRequest,
 )
 from kafka_msgs.enums import AclOperation, ResourceType
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.describe_producers_request import TopicRequest as ProducersTopic
 from kafka_msgs.messages.describe_topic_partitions_request import TopicRequest
 from kafka_msgs.messages.offset_for_leader_epoch_request import OffsetForLeaderPartition, OffsetForLeaderTopic
-from kafka_msgs.messages.streams_group_heartbeat_request import Subtopology, Topology
+from kafka_msgs.messages.streams_group_heartbeat_request import Subtopology, TopicInfo, Topology
 from tests.support.virtual_brokers import VirtualCluster
 
-TOPIC, CLUSTER = ResourceType.TOPIC, ResourceType.CLUSTER
+TOPIC, CLUSTER, GROUP = ResourceType.TOPIC, ResourceType.CLUSTER, ResourceType.GROUP
+READ = AclOperation.READ
 DESCRIBE, DELETE, CLUSTER_ACTION = AclOperation.DESCRIBE, AclOperation.DELETE, AclOperation.CLUSTER_ACTION
 UNSET = -(2**31)
 
@@ -88,6 +90,24 @@ def test_brokers_and_those_who_may_describe_get_the_end_of_an_epoch(rights: Any,
     assert cluster.call(request, 4).topics[0].partitions[0].error_code == error
 
 
+def streams_heartbeat(member_id: str = "m", changelog: str | None = None) -> StreamsGroupHeartbeatRequest:
+    """Return the first heartbeat of a member, whose topology may need a changelog topic."""
+    changelogs = () if changelog is None else (TopicInfo(name=changelog),)
+    subtopology = Subtopology(subtopology_id="0", source_topics=("t",), state_changelog_topics=changelogs)
+    return StreamsGroupHeartbeatRequest(
+        group_id="app",
+        member_id=member_id,
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        topology=Topology(epoch=0, subtopologies=(subtopology,)),
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+        process_id="p",
+        client_tags=(),
+    )
+
+
 @pytest.mark.parametrize(
     ("profile", "operation", "error"),
     [
@@ -99,34 +119,53 @@ def test_brokers_and_those_who_may_describe_get_the_end_of_an_epoch(rights: Any,
 def test_the_page_profile_has_its_own_rights_for_topics(
     profile: Profile, operation: AclOperation, error: ErrorCode
 ) -> None:
-    rights = ((AclOperation.READ, ResourceType.GROUP), (operation, TOPIC), (AclOperation.CREATE, CLUSTER))
+    rights = ((READ, GROUP), (operation, TOPIC), (AclOperation.CREATE, CLUSTER))
     cluster = allowing(*rights, profile=profile)
     cluster.cluster.move_coordinator("app", 0)
-    topology = Topology(epoch=0, subtopologies=(Subtopology(subtopology_id="0", source_topics=("t",)),))
-    request = StreamsGroupHeartbeatRequest(
-        group_id="app",
-        member_id="m",
-        member_epoch=0,
-        rebalance_timeout_ms=1000,
-        topology=topology,
-        active_tasks=(),
-        standby_tasks=(),
-        warmup_tasks=(),
-        process_id="p",
-        client_tags=(),
-    )
-    assert cluster.call(request, 0).error_code == error
+    assert cluster.call(streams_heartbeat(), 0).error_code == error
+
+
+@pytest.mark.parametrize("hidden", ["t", "c"])
+@pytest.mark.parametrize(("profile", "needed"), [(SHIPPED, DESCRIBE), (KIP_1071_PAGE, AclOperation.DESCRIBE_CONFIGS)])
+def test_e23_g16_7_topics_need_permissions(profile: Profile, needed: AclOperation, hidden: str) -> None:
+    """All topics of the topology do: source topics and changelogs."""
+    cluster = allowing(profile=profile)
+    cluster.cluster.authorizer = lambda session, operation, kind, name: (operation, name) != (needed, hidden)
+    cluster.cluster.move_coordinator("app", 0)
+    assert cluster.call(streams_heartbeat(changelog="c"), 0).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE])
+def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile) -> None:
+    rights = [(READ, GROUP), (DESCRIBE, GROUP), (DESCRIBE, TOPIC), (AclOperation.DESCRIBE_CONFIGS, TOPIC)]
+    cluster = allowing(profile=profile)
+    cluster.cluster.authorizer = lambda session, operation, kind, name: (operation, kind) in rights
+    cluster.cluster.move_coordinator("app", 0)
+    assert cluster.call(streams_heartbeat(), 0).error_code == ErrorCode.NONE
+    needed = READ if profile is KIP_1071_PAGE else DESCRIBE
+    rights.remove((needed, GROUP))
+    answer = cluster.call(StreamsGroupDescribeRequest(group_ids=("app",)), 0)
+    assert answer.groups[0].error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    rights[:] = [each for each in rights if each != (READ, GROUP)]
+    assert cluster.call(streams_heartbeat("other"), 0).error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize(
-    ("profile", "error"),
-    [(SHIPPED, ErrorCode.GROUP_ID_NOT_FOUND), (KIP_1071_PAGE, ErrorCode.GROUP_AUTHORIZATION_FAILED)],
+    ("created", "rights"),
+    [(False, ()), (True, ((AclOperation.CREATE, CLUSTER),)), (True, ((AclOperation.CREATE, TOPIC),))],
 )
-def test_the_page_profile_has_its_own_rights_for_descriptions(profile: Profile, error: ErrorCode) -> None:
-    cluster = allowing((DESCRIBE, ResourceType.GROUP), profile=profile)
+@pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE])
+def test_e23_g6_11_g16_7_topics_are_not_created_without_the_permission(
+    created: bool, rights: tuple[tuple[AclOperation, ResourceType], ...], profile: Profile
+) -> None:
+    """The status names the missing permission."""
+    seen = ((READ, GROUP), (DESCRIBE, TOPIC), (AclOperation.DESCRIBE_CONFIGS, TOPIC))
+    cluster = allowing(*seen, *rights, profile=profile)
     cluster.cluster.move_coordinator("app", 0)
-    answer = cluster.call(StreamsGroupDescribeRequest(group_ids=("app",)), 0)
-    assert answer.groups[0].error_code == error
+    response = cluster.call(streams_heartbeat(changelog="c"), 0)
+    assert response.error_code == ErrorCode.NONE
+    assert ("c" in cluster.cluster.image.topics) == created
+    assert any("Unauthorized" in each.status_detail for each in response.status or ()) != created
 
 
 def test_followers_describe_producers() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, MetadataRequest
-from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+from kafka_msgs.broker.controller.topics import TopicToCreate
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
 from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.errors import LogFileError, RequestRefusedError
@@ -35,7 +35,7 @@ def by_create_topics(cluster: VirtualCluster, name: str) -> ErrorCode:
 
 def by_the_controller(cluster: VirtualCluster, name: str) -> ErrorCode:
     with pytest.raises(RequestRefusedError) as refused:
-        create_topic(cluster.cluster, TopicToCreate(name=name, num_partitions=1, replication_factor=1))
+        cluster.cluster.create_topic(TopicToCreate(name=name, num_partitions=1, replication_factor=1))
     return ErrorCode(refused.value.error)
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,13 +21,21 @@ from attrs import evolve
 import kafka_msgs
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch, TopicChange
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.output import BackgroundTask, CoordinatorOutput, MarkerAppend, RecordAppend, Reply
-from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.output import (
+    BackgroundTask,
+    CoordinatorOutput,
+    MarkerAppend,
+    ProducerIdAndEpoch,
+    RecordAppend,
+    Reply,
+)
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
 from kafka_msgs.groups.streams.description_plugin import (
     DescriptionFailure,
     InMemoryDescriptions,
@@ -39,6 +47,7 @@ from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreateTopicsRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.streams_group_topology_description_update_request import TopologyDescription
+from tests.coordinator.kafka_changes import KafkaUncommittedChanges
 from tests.coordinator.oracle import Command, Result
 
 __all__ = ["Player", "play"]
@@ -49,10 +58,14 @@ _CREATE_TOPICS_VERSION: Final = CreateTopicsRequest.INFO.versions.highest
 
 
 class Player:
-    """A coordinator that runs the oracle's commands; each ``start`` creates a new one."""
+    """A coordinator that runs the oracle's commands; each ``start`` creates a new one.
+
+    Without ``quirks`` it has those of the release, and Kafka's order of tables.
+    """
 
     def __init__(self, quirks: Quirks | None = None) -> None:
         self._quirks = quirks or Quirks.from_release()
+        self._new_changes = KafkaUncommittedChanges if quirks is None else UncommittedChanges
         self._session: _Session | None = None
 
     @property
@@ -73,7 +86,7 @@ class Player:
         """Run a command and return its result. An invalid command returns a result with ``error``."""
         try:
             if command["op"] == "start":
-                self._session = _Session(command, self._quirks)
+                self._session = _Session(command, self._quirks, self._new_changes)
             return self._started().do(command)
         except Exception as error:
             return {"error": repr(error)}
@@ -113,7 +126,7 @@ class _Descriptions(InMemoryDescriptions):
 class _Session:
     """The state from one ``start`` to the next."""
 
-    def __init__(self, command: Command, quirks: Quirks) -> None:
+    def __init__(self, command: Command, quirks: Quirks, new_changes: Callable[[], UncommittedChanges]) -> None:
         self.now: int = command.get("now", 0)
         self.show_bytes: bool = command.get("bytes", False)
         config = {name: str(value) for name, value in command.get("config", {}).items()}
@@ -128,6 +141,7 @@ class _Session:
             new_id=self._new_id,
             plugin=plugin,
             random=lambda: 0.5,
+            new_changes=new_changes,
         )
         self.log.on_commit = self.coordinator.committed
         self.brokers: dict[int, str | None] = {}

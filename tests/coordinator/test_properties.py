@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.compat.quirks import Quirks
 from tests.coordinator.clients import Client, ConsumerClient, EpochClient, StreamsClient
 from tests.coordinator.clients.topologies import TOPOLOGIES
 from tests.coordinator.invariants import Part, Watch

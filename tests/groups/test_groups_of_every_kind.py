@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.compat.quirks import Quirks
 from tests.coordinator.oracle import Command
 from tests.coordinator.player import play
 from tests.coordinator.transcripts import read

@@ -14,8 +14,8 @@ from attrs import evolve
 from kafka_msgs.client import Client
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import InternalRecord, UnknownRecord

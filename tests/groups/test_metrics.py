@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka_msgs import OffsetCommitRequest
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.metrics import (
     CLASSIC_REBALANCES,
     CONSUMER_REBALANCES,
@@ -12,7 +13,6 @@ from kafka_msgs.groups.metrics import (
     SHARE_REBALANCES,
     Metrics,
 )
-from kafka_msgs.groups.profiles import Quirks
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.coordinator.player import Player
 from tests.coordinator.transcripts import read

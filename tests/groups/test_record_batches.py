@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_msgs.groups.output import MarkerAppend, RecordAppend
-from kafka_msgs.groups.record_batches import encode_batch
+from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
+from kafka_msgs.groups.runtime.record_batches import encode_batch
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd

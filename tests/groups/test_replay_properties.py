@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.compat.quirks import Quirks
 from tests.coordinator.oracle import Command
 from tests.coordinator.player import Player
 from tests.coordinator.scripts import KINDS, PROTOCOLS, random_script

@@ -17,8 +17,9 @@ from kafka_msgs.drafts.kip_1071 import StreamsGroupHeartbeatRequest as DocumentH
 from kafka_msgs.drafts.kip_1071 import StreamsGroupMemberMetadataValue as DocumentMemberMetadataValue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import SchemaError
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.internal_topics.records import TopicRecord, decode_record, encode_record
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest

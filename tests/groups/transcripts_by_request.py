@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafka_msgs.groups.profiles import Quirks
+from kafka_msgs.groups.compat.quirks import Quirks
 from tests.coordinator.oracle import Command, Result
 from tests.coordinator.player import play
 from tests.coordinator.script_state import topic_id

@@ -9,12 +9,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import fields_dict
 
-from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, ConfigKey, config_keys
+from kafka_msgs.broker.controller.config_defs import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    BrokerConfigs,
+    ConfigKey,
+    config_keys,
+)
 from kafka_msgs.broker.controller.config_entries import RESOURCES, resource_overrides
+from kafka_msgs.broker.controller.image import MetadataImage
 from kafka_msgs.broker.controller.topics import check_topic_configs, check_topic_name
 from kafka_msgs.enums import AlterConfigOp, ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -22,9 +30,6 @@ from kafka_msgs.errors import OptionError, RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["MIN_IN_SYNC", "alter_configs", "check_resource", "replace_configs"]
 
@@ -46,23 +51,27 @@ Change = tuple[str, int, str | None]
 
 
 def alter_configs(
-    cluster: Cluster, kind: ConfigResourceType, name: str, changes: Sequence[Change]
+    image: MetadataImage, configs: BrokerConfigs, kind: ConfigResourceType, name: str, changes: Sequence[Change]
 ) -> list[ConfigRecord]:
     """Return the records that change individual configs of a resource. Raises ``RequestRefusedError``."""
-    own = resource_overrides(cluster, kind, name)
+    own = resource_overrides(image, kind, name)
     after: dict[str, str | None] = dict(own)
     for setting, operation, value in changes:
         after[setting] = _operated(kind, setting, operation, value, own)
     asked = {setting: value for setting, operation, value in changes if operation != AlterConfigOp.DELETE}
-    return _checked(cluster, kind, name, {each: after[each] for each in asked}, after)
+    return _checked(image, configs, kind, name, {each: after[each] for each in asked}, after)
 
 
 def replace_configs(
-    cluster: Cluster, kind: ConfigResourceType, name: str, configs: Mapping[str, str | None]
+    image: MetadataImage,
+    configs: BrokerConfigs,
+    kind: ConfigResourceType,
+    name: str,
+    replacement: Mapping[str, str | None],
 ) -> list[ConfigRecord]:
     """Return the records that replace all configs of a resource. Raises ``RequestRefusedError``."""
-    after = {**dict.fromkeys(resource_overrides(cluster, kind, name)), **configs}
-    return _checked(cluster, kind, name, configs, after)
+    after = {**dict.fromkeys(resource_overrides(image, kind, name)), **replacement}
+    return _checked(image, configs, kind, name, replacement, after)
 
 
 def check_resource(kind: ConfigResourceType, name: str) -> None:
@@ -77,8 +86,8 @@ def check_resource(kind: ConfigResourceType, name: str) -> None:
         raise _invalid("Subscription name can't be empty")
 
 
-def _check_there(cluster: Cluster, kind: ConfigResourceType, name: str) -> None:
-    if kind is ConfigResourceType.TOPIC and name not in cluster.image.topics:
+def _check_there(image: MetadataImage, kind: ConfigResourceType, name: str) -> None:
+    if kind is ConfigResourceType.TOPIC and name not in image.topics:
         message = f"The topic '{name}' does not exist."
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
 
@@ -132,7 +141,8 @@ def _split(text: str) -> list[str]:
 
 
 def _checked(
-    cluster: Cluster,
+    image: MetadataImage,
+    configs: BrokerConfigs,
     kind: ConfigResourceType,
     name: str,
     asked: Mapping[str, str | None],
@@ -146,10 +156,10 @@ def _checked(
                 f"{_LONGEST_VALUE} bytes."
             )
     kept = {setting: value for setting, value in after.items() if value is not None}
-    _CHECKS[kind](cluster, kept)
+    _CHECKS[kind](configs, kept)
     _check_min_in_sync(kind, name, after)
-    _check_there(cluster, kind, name)
-    own = resource_overrides(cluster, kind, name)
+    _check_there(image, kind, name)
+    own = resource_overrides(image, kind, name)
     return [
         ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)
         for setting, value in after.items()
@@ -157,11 +167,11 @@ def _checked(
     ]
 
 
-def _check_topic(cluster: Cluster, configs: Mapping[str, str]) -> None:
+def _check_topic(defaults: BrokerConfigs, configs: Mapping[str, str]) -> None:
     check_topic_configs(configs)
 
 
-def _check_brokers(cluster: Cluster, configs: Mapping[str, str]) -> None:
+def _check_brokers(defaults: BrokerConfigs, configs: Mapping[str, str]) -> None:
     known = config_keys(BROKER)
     fixed = [name for name in configs if name in known and not known[name].dynamic]
     if fixed:
@@ -196,25 +206,25 @@ def _check_min_in_sync(kind: ConfigResourceType, name: str, after: Mapping[str, 
             raise _bad_config("Cluster-level min.insync.replicas cannot be removed while ELR is enabled.")
 
 
-def _check_group(cluster: Cluster, configs: Mapping[str, str]) -> None:
+def _check_group(defaults: BrokerConfigs, configs: Mapping[str, str]) -> None:
     known = config_keys(GROUP)
     for name, value in configs.items():
         if name not in known:
             raise _bad_config(f"Unknown group config name: {name}")
         known[name].check(value)
     try:
-        _coordinator_config(cluster).validate_group(configs)
+        _coordinator_config(defaults).validate_group(configs)
     except OptionError as error:
         raise _bad_config(f"{error.option} {error.reason}") from None
 
 
-def _coordinator_config(cluster: Cluster) -> CoordinatorConfig:
+def _coordinator_config(configs: BrokerConfigs) -> CoordinatorConfig:
     """Return the group coordinator configs, whose bounds apply to groups."""
     names = {name.replace("_", "."): name for name in fields_dict(CoordinatorConfig)}
-    return CoordinatorConfig.parse({name: text for name, text in cluster.configs.static.items() if name in names})
+    return CoordinatorConfig.parse({name: text for name, text in configs.static.items() if name in names})
 
 
-def _check_client_metrics(cluster: Cluster, configs: Mapping[str, str]) -> None:
+def _check_client_metrics(defaults: BrokerConfigs, configs: Mapping[str, str]) -> None:
     known = config_keys(CLIENT_METRICS)
     unknown = next((name for name in configs if name not in known), None)
     if unknown is not None:
@@ -243,7 +253,7 @@ def _is_regex(pattern: str) -> bool:
     return True
 
 
-_CHECKS: Final[Mapping[ConfigResourceType, Callable[[Cluster, Mapping[str, str]], None]]] = {
+_CHECKS: Final[Mapping[ConfigResourceType, Callable[[BrokerConfigs, Mapping[str, str]], None]]] = {
     ConfigResourceType.TOPIC: _check_topic,
     ConfigResourceType.BROKER: _check_brokers,
     ConfigResourceType.GROUP: _check_group,

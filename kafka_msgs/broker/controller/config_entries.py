@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, TOPIC, ConfigKey, config_keys
+from kafka_msgs.broker.controller.config_defs import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    BrokerConfigs,
+    ConfigKey,
+    config_keys,
+)
+from kafka_msgs.broker.controller.image import MetadataImage
 from kafka_msgs.enums import ConfigResourceType, ConfigSource
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = [
     "RESOURCES",
@@ -121,12 +127,12 @@ def _entry(setting: ConfigKey, counts: ConfigSynonym | None, shown: tuple[Config
     return ConfigEntry(setting, value, source, shown)
 
 
-def topic_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def topic_entries(image: MetadataImage, configs: BrokerConfigs, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield the entries of a topic with the overrides ``own``, without internal configs."""
     for setting in config_keys(TOPIC).values():
         if not setting.internal:
             names = _BROKER_NAMES.get(setting.name, ())
-            found = tuple(broker_synonyms(cluster, names, None))
+            found = tuple(broker_synonyms(image, configs, names, None))
             counts = next((each for name, _ in names for each in found if each.name == name), None)
             shown = _from(names[0][0], found) if names else ()
             if setting.name in own:
@@ -141,22 +147,30 @@ _OF_RESOURCES: Final = frozenset(
 """The sources of overrides on a topic, a group or a subscription."""
 
 
-def resource_overrides(cluster: Cluster, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
+def resource_overrides(image: MetadataImage, kind: ConfigResourceType, name: str) -> Mapping[str, str]:
     """Return the config overrides of a resource."""
-    return cluster.image.configs.get((kind, name), {})
+    return image.configs.get((kind, name), {})
 
 
-def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
+def resource_entries(
+    image: MetadataImage,
+    configs: BrokerConfigs,
+    kind: ConfigResourceType,
+    name: str,
+    node_configs: Mapping[str, str],
+) -> Iterator[ConfigEntry]:
     """Yield the entries of a resource, without internal configs.
 
-    The name of a broker is its id, or empty for all brokers.
+    The name of a broker is its id, or empty for all brokers. ``node_configs`` are the configs that are specific to one
+    broker's properties file.
     """
-    own = resource_overrides(cluster, kind, name)
+    own = resource_overrides(image, kind, name)
     if kind is ConfigResourceType.TOPIC:
-        yield from topic_entries(cluster, own)
+        yield from topic_entries(image, configs, own)
         return
     if kind is ConfigResourceType.BROKER:
-        yield from _broker_entries(cluster, int(name) if name else None, own)
+        static = {**configs.static, **node_configs}
+        yield from _broker_entries(image, configs, int(name) if name else None, own, static)
         return
     resource, source = RESOURCES[kind]
     for setting in config_keys(resource).values():
@@ -164,49 +178,34 @@ def resource_entries(cluster: Cluster, kind: ConfigResourceType, name: str) -> I
             continue
         synonyms = [ConfigSynonym(setting.name, own[setting.name], source)] if setting.name in own else []
         if kind is ConfigResourceType.GROUP:
-            synonyms += _group_synonyms(cluster, setting)
+            synonyms += _group_synonyms(image, configs, setting)
         yield _entry(setting, synonyms[0] if synonyms else None, tuple(synonyms))
 
 
-def _broker_entries(cluster: Cluster, broker_id: int | None, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def _broker_entries(
+    image: MetadataImage,
+    configs: BrokerConfigs,
+    broker_id: int | None,
+    own: Mapping[str, str],
+    static: Mapping[str, str],
+) -> Iterator[ConfigEntry]:
     """Yield the entries of a broker. None selects the cluster-wide defaults, which contain only dynamic configs."""
-    static = {**cluster.configs.static, **({} if broker_id is None else _settings_of_one(cluster, broker_id))}
     for setting in config_keys(BROKER).values():
         if setting.internal or (broker_id is None and setting.name not in own):
             continue
         names = _GROUPS.get(setting.name, ((setting.name, 1),))
-        shown = _from(setting.name, tuple(broker_synonyms(cluster, names, broker_id, static)))
+        shown = _from(setting.name, tuple(broker_synonyms(image, configs, names, broker_id, static)))
         if broker_id is None:
             shown = tuple(each for each in shown if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
         entry = _entry(setting, next((each for each in shown if each.name == setting.name), None), shown)
         yield entry if broker_id is not None else evolve(entry, value=own[setting.name])
 
 
-def _settings_of_one(cluster: Cluster, broker_id: int) -> dict[str, str]:
-    """Return the configs that are specific to one broker's properties file: its id, rack and listeners."""
-    broker = cluster.brokers[broker_id]
-    listeners, advertised = (
-        ",".join(f"{name}://{f'[{host}]' if ':' in host else host}:{port}" for name, (host, port) in each.items())
-        for each in (broker.addresses, broker.advertised)
-    )
-    protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
-    rack, directory = cluster.image.brokers[broker_id].rack, cluster.storage
-    return {
-        "node.id": str(broker_id),
-        "broker.id": str(broker_id),
-        "listeners": listeners,
-        "advertised.listeners": advertised,
-        "listener.security.protocol.map": protocols,
-        **({} if directory is None else {"log.dirs": str(directory.path_of(broker_id).absolute())}),
-        **({} if rack is None else {"broker.rack": rack}),
-    }
-
-
-def _group_synonyms(cluster: Cluster, setting: ConfigKey) -> Iterator[ConfigSynonym]:
+def _group_synonyms(image: MetadataImage, configs: BrokerConfigs, setting: ConfigKey) -> Iterator[ConfigSynonym]:
     """Yield the cluster-wide values of a group config: the values of its broker config."""
     broker = config_keys(BROKER).get(_GROUP_NAMES.get(setting.name, f"group.{setting.name}"))
     if broker is not None:
-        yield from broker_synonyms(cluster, ((broker.name, 1),), None)
+        yield from broker_synonyms(image, configs, ((broker.name, 1),), None)
     else:
         yield ConfigSynonym(setting.name, setting.default, ConfigSource.DEFAULT_CONFIG)
 
@@ -224,10 +223,10 @@ RESOURCES: Final[Mapping[ConfigResourceType, tuple[str, ConfigSource]]] = {
 """The config definitions of each resource type, and the source of an override on such a resource."""
 
 
-def effective_topic_configs(cluster: Cluster, topic: str) -> dict[str, str | None]:
+def effective_topic_configs(image: MetadataImage, configs: BrokerConfigs, topic: str) -> dict[str, str | None]:
     """Return the effective values of all configs of a topic."""
-    own = resource_overrides(cluster, ConfigResourceType.TOPIC, topic)
-    return {entry.setting.name: entry.value for entry in topic_entries(cluster, own)}
+    own = resource_overrides(image, ConfigResourceType.TOPIC, topic)
+    return {entry.setting.name: entry.value for entry in topic_entries(image, configs, own)}
 
 
 def _from(name: str, synonyms: tuple[ConfigSynonym, ...]) -> tuple[ConfigSynonym, ...]:
@@ -236,19 +235,23 @@ def _from(name: str, synonyms: tuple[ConfigSynonym, ...]) -> tuple[ConfigSynonym
 
 
 def broker_synonyms(
-    cluster: Cluster, names: Iterable[tuple[str, int]], broker_id: int | None, static: Mapping[str, str] | None = None
+    image: MetadataImage,
+    configs: BrokerConfigs,
+    names: Iterable[tuple[str, int]],
+    broker_id: int | None,
+    static: Mapping[str, str] | None = None,
 ) -> Iterator[ConfigSynonym]:
     """Yield the values of synonymous broker configs, given as names and factors, in order of their sources.
 
     ``broker_id`` None selects the cluster-wide defaults. ``static`` holds the broker's static configs, if they differ
     from the static configs of all brokers.
     """
-    configs, known = cluster.image.configs, config_keys(BROKER)
-    own = {} if broker_id is None else configs.get((ConfigResourceType.BROKER, str(broker_id)), {})
+    overrides, known = image.configs, config_keys(BROKER)
+    own = {} if broker_id is None else overrides.get((ConfigResourceType.BROKER, str(broker_id)), {})
     sources: tuple[tuple[ConfigSource, Callable[[str], str | None]], ...] = (
         (ConfigSource.DYNAMIC_BROKER_CONFIG, own.get),
-        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, configs.get((ConfigResourceType.BROKER, ""), {}).get),
-        (ConfigSource.STATIC_BROKER_CONFIG, (cluster.configs.static if static is None else static).get),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, overrides.get((ConfigResourceType.BROKER, ""), {}).get),
+        (ConfigSource.STATIC_BROKER_CONFIG, (configs.static if static is None else static).get),
         (ConfigSource.DEFAULT_CONFIG, lambda name: known[name].default),
     )
     for source, value_of in sources:

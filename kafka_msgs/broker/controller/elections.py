@@ -8,17 +8,15 @@ Replication is virtual: a replica is in sync as soon as its broker runs. The rul
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 from kafka_msgs.broker.controller.config_entries import effective_topic_configs
-from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
+from kafka_msgs.broker.controller.image import NO_LEADER, MetadataImage, PartitionRegistration, TopicImage
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = [
     "elect_leader",
@@ -31,32 +29,36 @@ __all__ = [
 ]
 
 
-def leader_changes_on_stop(cluster: Cluster, broker_id: int) -> list[PartitionChangeRecord]:
+def leader_changes_on_stop(image: MetadataImage, configs: BrokerConfigs, broker_id: int) -> list[PartitionChangeRecord]:
     """Return the partition changes when a broker stops. The image may still list it as running."""
-    alive = {broker.id for broker in cluster.image.alive()} - {broker_id}
+    alive = {broker.id for broker in image.alive()} - {broker_id}
     return [
         record
-        for topic, state in _partitions(cluster, (broker_id,))
+        for topic, state in _partitions(image, (broker_id,))
         if broker_id in state.isr or state.leader == broker_id
-        for record in _changed(cluster, topic, state, alive)
+        for record in _changed(image, configs, topic, state, alive)
     ]
 
 
-def leader_changes_on_start(cluster: Cluster, broker_ids: Collection[int]) -> list[PartitionChangeRecord]:
+def leader_changes_on_start(
+    image: MetadataImage, configs: BrokerConfigs, broker_ids: Collection[int]
+) -> list[PartitionChangeRecord]:
     """Return the partition changes when brokers start. The image may still list them as stopped."""
-    alive = {broker.id for broker in cluster.image.alive()} | set(broker_ids)
+    alive = {broker.id for broker in image.alive()} | set(broker_ids)
     return [
-        record for topic, state in _partitions(cluster, broker_ids) for record in _changed(cluster, topic, state, alive)
+        record
+        for topic, state in _partitions(image, broker_ids)
+        for record in _changed(image, configs, topic, state, alive)
     ]
 
 
-def leader_changes_on_shutdown(cluster: Cluster) -> list[PartitionChangeRecord]:
+def leader_changes_on_shutdown(image: MetadataImage, configs: BrokerConfigs) -> list[PartitionChangeRecord]:
     """Return the partition changes when no broker runs: all leaders are removed, and in-sync replicas stay eligible."""
     return [
         record
-        for topic in cluster.image.topics.values()
+        for topic in image.topics.values()
         for state in topic.partitions
-        for record in _changed(cluster, topic, state, ())
+        for record in _changed(image, configs, topic, state, ())
     ]
 
 
@@ -70,7 +72,7 @@ def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChang
     return _record(state, leader=broker_id)
 
 
-def elect_preferred(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
+def elect_preferred(image: MetadataImage, state: PartitionRegistration) -> PartitionChangeRecord:
     """Return the record that elects the preferred replica.
 
     Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or PREFERRED_LEADER_NOT_AVAILABLE.
@@ -78,12 +80,12 @@ def elect_preferred(cluster: Cluster, state: PartitionRegistration) -> Partition
     preferred = state.replicas[0]
     if state.leader == preferred:
         raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
-    if not cluster.image.is_alive(preferred):
+    if not image.is_alive(preferred):
         raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return elect_leader(state, preferred)
 
 
-def elect_unclean(cluster: Cluster, state: PartitionRegistration) -> PartitionChangeRecord:
+def elect_unclean(image: MetadataImage, state: PartitionRegistration) -> PartitionChangeRecord:
     """Return the record that elects any running replica, for a partition without a leader.
 
     Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
@@ -91,15 +93,17 @@ def elect_unclean(cluster: Cluster, state: PartitionRegistration) -> PartitionCh
     if state.leader != NO_LEADER:
         raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
     for each in state.replicas:
-        if cluster.image.is_alive(each):
+        if image.is_alive(each):
             return _record(state, leader=each, isr=(each,), eligible_leader_replicas=(), last_known_elr=())
     raise RequestRefusedError(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
-def replace_replicas(cluster: Cluster, state: PartitionRegistration, replicas: Sequence[int]) -> PartitionChangeRecord:
+def replace_replicas(
+    image: MetadataImage, state: PartitionRegistration, replicas: Sequence[int]
+) -> PartitionChangeRecord:
     """Return the record that replaces the replicas of a partition. Running replicas are in sync immediately."""
-    isr = tuple(each for each in replicas if cluster.image.is_alive(each))
-    directories = tuple(cluster.image.brokers[each].log_dirs[0] for each in replicas)
+    isr = tuple(each for each in replicas if image.is_alive(each))
+    directories = tuple(image.brokers[each].log_dirs[0] for each in replicas)
     changes: dict[str, Any] = {"replicas": tuple(replicas), "isr": isr, "directories": directories}
     if state.eligible_leader_replicas or state.last_known_elr:
         changes.update(eligible_leader_replicas=(), last_known_elr=())
@@ -108,27 +112,33 @@ def replace_replicas(cluster: Cluster, state: PartitionRegistration, replicas: S
     return _record(state, **changes)
 
 
-def _partitions(cluster: Cluster, broker_ids: Collection[int]) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
+def _partitions(
+    image: MetadataImage, broker_ids: Collection[int]
+) -> Iterator[tuple[TopicImage, PartitionRegistration]]:
     """Yield the partitions with a replica on one of these brokers."""
     wanted = set(broker_ids)
-    for topic in cluster.image.topics.values():
+    for topic in image.topics.values():
         for state in topic.partitions:
             if not wanted.isdisjoint(state.replicas):
                 yield topic, state
 
 
 def _changed(
-    cluster: Cluster, topic: TopicImage, state: PartitionRegistration, alive: Iterable[int]
+    image: MetadataImage,
+    configs: BrokerConfigs,
+    topic: TopicImage,
+    state: PartitionRegistration,
+    alive: Iterable[int],
 ) -> Iterator[PartitionChangeRecord]:
     """Yield the change of a partition for these running brokers, if anything changes."""
     running = [each for each in state.replicas if each in set(alive)]
-    leader = _leader(cluster, topic, state, running)
+    settings = effective_topic_configs(image, configs, topic.name)
+    leader = _leader(settings, state, running)
     isr: tuple[int, ...] = ()
     if leader != NO_LEADER:
         # Replicas that kept running keep their place; restarted replicas are in sync immediately.
         isr = tuple([each for each in state.isr if each in running] or [leader])
         isr += tuple(each for each in running if each not in isr)
-    settings = effective_topic_configs(cluster, topic.name)
     needed = min(int(settings["min.insync.replicas"] or 1), len(state.replicas))
     known = (*state.isr, *state.eligible_leader_replicas)
     elr = tuple(dict.fromkeys(each for each in known if each not in isr)) if len(isr) < needed else ()
@@ -138,14 +148,14 @@ def _changed(
         yield _record(state, **changes)
 
 
-def _leader(cluster: Cluster, topic: TopicImage, state: PartitionRegistration, running: Sequence[int]) -> int:
+def _leader(settings: Mapping[str, str | None], state: PartitionRegistration, running: Sequence[int]) -> int:
     if state.leader in running:
         return state.leader
     for group in (state.isr, state.eligible_leader_replicas):
         for each in running:
             if each in group:
                 return each
-    unclean = effective_topic_configs(cluster, topic.name)["unclean.leader.election.enable"] == "true"
+    unclean = settings["unclean.leader.election.enable"] == "true"
     return running[0] if unclean and running else NO_LEADER
 
 

@@ -6,13 +6,13 @@ Checks, error codes and error messages match Kafka's ``ReplicationControlManager
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.broker.controller.config_defs import TOPIC, config_keys
+from kafka_msgs.broker.controller.config_defs import TOPIC, BrokerConfigs, config_keys
 from kafka_msgs.broker.controller.image import MetadataImage, TopicImage
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS
 from kafka_msgs.broker.controller.replica_placer import place_replicas
@@ -26,16 +26,9 @@ from kafka_msgs.messages.partition_record import PartitionRecord
 from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
 from kafka_msgs.messages.topic_record import TopicRecord
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from uuid import UUID
-
-    from kafka_msgs.broker.cluster import Cluster
-
 __all__ = [
     "TopicToCreate",
     "add_partitions",
-    "auto_create_topic",
     "automatic_topic",
     "check_new_name",
     "check_not_reserved",
@@ -69,10 +62,12 @@ class TopicToCreate:
     configs: Mapping[str, str | None] = {}
 
 
-def create_topic(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
+def create_topic(
+    image: MetadataImage, configs: BrokerConfigs, new_id: Callable[[], UUID], new: TopicToCreate
+) -> list[MetadataRecord]:
     """Return the records that create a topic. Raises ``RequestRefusedError``."""
-    check_new_name(cluster.image, new.name)
-    return topic_records(cluster, new)
+    check_new_name(image, new.name)
+    return topic_records(image, configs, new_id, new)
 
 
 def check_new_name(image: MetadataImage, name: str) -> None:
@@ -90,19 +85,21 @@ def check_not_reserved(name: str) -> None:
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
 
 
-def topic_records(cluster: Cluster, new: TopicToCreate) -> list[MetadataRecord]:
+def topic_records(
+    image: MetadataImage, configs: BrokerConfigs, new_id: Callable[[], UUID], new: TopicToCreate
+) -> list[MetadataRecord]:
     """Return the records that create a topic with an already validated name. Raises ``RequestRefusedError``."""
     check_not_reserved(new.name)
-    configs = check_topic_configs(new.configs)
-    replicas = _assigned(cluster, new) if new.assignments else _placed(cluster, new)
-    topic_id = cluster.new_id()
+    overrides = check_topic_configs(new.configs)
+    replicas = _assigned(image, new) if new.assignments else _placed(image, configs, new)
+    topic_id = new_id()
     return [
         TopicRecord(name=new.name, topic_id=topic_id),
         *(
             ConfigRecord(resource_type=ConfigResourceType.TOPIC, resource_name=new.name, name=name, value=value)
-            for name, value in configs.items()
+            for name, value in overrides.items()
         ),
-        *(_partition(cluster.image, topic_id, number, each) for number, each in enumerate(replicas)),
+        *(_partition(image, topic_id, number, each) for number, each in enumerate(replicas)),
     ]
 
 
@@ -112,7 +109,7 @@ def delete_topic(topic: TopicImage) -> list[MetadataRecord]:
 
 
 def add_partitions(
-    cluster: Cluster, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+    image: MetadataImage, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
 ) -> list[MetadataRecord]:
     """Return the records that increase the number of partitions to ``count``. Raises ``RequestRefusedError``."""
     present = len(topic.partitions)
@@ -125,36 +122,30 @@ def add_partitions(
     added = count - present
     factor = len(topic.partitions[0].replicas)
     if assignments is None:
-        replicas = _place(cluster, added, factor)
+        replicas = _place(image, added, factor)
     else:
         if len(assignments) != added:
             raise _bad_assignment(
                 f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) were "
                 "specified."
             )
-        replicas = [check_replicas(cluster.image, each, factor) for each in assignments]
+        replicas = [check_replicas(image, each, factor) for each in assignments]
         for number, each in enumerate(replicas, present):
-            _check_some_alive(cluster.image, number, each)
-    return [_partition(cluster.image, topic.id, present + number, each) for number, each in enumerate(replicas)]
+            _check_some_alive(image, number, each)
+    return [_partition(image, topic.id, present + number, each) for number, each in enumerate(replicas)]
 
 
-def automatic_topic(cluster: Cluster, name: str) -> TopicToCreate:
+def automatic_topic(configs: BrokerConfigs, name: str) -> TopicToCreate:
     """Return the definition of an auto-created topic: an internal topic, or one with the cluster defaults."""
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
         return TopicToCreate(name=name)
     return TopicToCreate(
         name=name,
-        num_partitions=internal.partitions(cluster.configs),
-        replication_factor=internal.replication_factor(cluster.configs),
-        configs=internal.configs(cluster.configs),
+        num_partitions=internal.partitions(configs),
+        replication_factor=internal.replication_factor(configs),
+        configs=internal.configs(configs),
     )
-
-
-def auto_create_topic(cluster: Cluster, name: str) -> None:
-    """Create the topic of a coordinator automatically. If creation fails, the topic stays missing."""
-    with suppress(RequestRefusedError):
-        cluster.commit(create_topic(cluster, automatic_topic(cluster, name)))
 
 
 def check_topic_name(name: str) -> None:
@@ -211,7 +202,7 @@ def _check_collision(image: MetadataImage, name: str) -> None:
         raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
 
 
-def _assigned(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
+def _assigned(image: MetadataImage, new: TopicToCreate) -> list[tuple[int, ...]]:
     """Return the requested replica assignments, in partition order."""
     if new.replication_factor != _DEFAULT:
         message = "A manual partition assignment was specified, but replication factor was not set to -1."
@@ -224,15 +215,15 @@ def _assigned(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
     for partition, asked in new.assignments:
         if partition in found:
             raise _bad_assignment(f"Found multiple manual partition assignments for partition {partition}")
-        replicas = found[partition] = check_replicas(cluster.image, asked, factor)
+        replicas = found[partition] = check_replicas(image, asked, factor)
         factor = len(replicas)
-        _check_some_alive(cluster.image, partition, replicas)
+        _check_some_alive(image, partition, replicas)
     if sorted(found) != list(range(len(found))):
         raise _bad_assignment("partitions should be a consecutive 0-based integer sequence")
     return [found[partition] for partition in sorted(found)]
 
 
-def _placed(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
+def _placed(image: MetadataImage, configs: BrokerConfigs, new: TopicToCreate) -> list[tuple[int, ...]]:
     if new.replication_factor == 0 or new.replication_factor < _DEFAULT:
         message = "Replication factor must be larger than 0, or -1 to use the default value."
         raise RequestRefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
@@ -240,15 +231,15 @@ def _placed(cluster: Cluster, new: TopicToCreate) -> list[tuple[int, ...]]:
         raise _invalid_partitions("Number of partitions was set to an invalid non-positive value.")
     partitions, factor = new.num_partitions, new.replication_factor
     if partitions == _DEFAULT:
-        partitions = cluster.configs.number("num.partitions")
+        partitions = configs.number("num.partitions")
     if factor == _DEFAULT:
-        factor = cluster.configs.number("default.replication.factor")
-    return _place(cluster, partitions, factor)
+        factor = configs.number("default.replication.factor")
+    return _place(image, partitions, factor)
 
 
-def _place(cluster: Cluster, partitions: int, factor: int) -> list[tuple[int, ...]]:
-    brokers = [cluster.image.brokers[each] for each in sorted(cluster.image.brokers)]
-    first = cluster.image.partition_count
+def _place(image: MetadataImage, partitions: int, factor: int) -> list[tuple[int, ...]]:
+    brokers = [image.brokers[each] for each in sorted(image.brokers)]
+    first = image.partition_count
     return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
 
 

@@ -7,9 +7,14 @@ Kafka, ``BrokerMetadataPublisher`` does this.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from typing import Protocol
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.image import NO_LEADER, LeaderChange, MetadataDelta, PartitionRegistration
+from kafka_msgs.broker.controller.topics import automatic_topic, create_topic
+from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
@@ -17,12 +22,9 @@ from kafka_msgs.internal_topics.records import InternalRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.records import Batch, read_batches
 
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.storage import PartitionLog
-
 __all__ = [
     "HostedCoordinator",
+    "auto_create_topic",
     "check_in_sync",
     "find_log",
     "follow_leaders",
@@ -44,7 +46,7 @@ class HostedCoordinator(Protocol):
         """Resign from a partition whose leader changed at an epoch. None means that the partition was deleted."""
 
 
-def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
+def follow_leaders(cluster: BrokerInterface, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
     """Make the coordinators of a topic follow its leaders. ``host`` returns the coordinator of a broker by id."""
 
     def changed(delta: MetadataDelta) -> None:
@@ -55,7 +57,7 @@ def follow_leaders(cluster: Cluster, topic: str, host: Callable[[int], HostedCoo
     cluster.image_listeners.append(changed)
 
 
-def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], HostedCoordinator]) -> None:
+def _move(cluster: BrokerInterface, change: LeaderChange, host: Callable[[int], HostedCoordinator]) -> None:
     before, after = change.before, change.after
     if before is not None and before.leader != NO_LEADER:
         host(before.leader).resign(before.partition, None if after is None else after.leader_epoch)
@@ -65,13 +67,13 @@ def _move(cluster: Cluster, change: LeaderChange, host: Callable[[int], HostedCo
             host(after.leader).elect(after.partition, after.leader_epoch, log)
 
 
-def find_log(cluster: Cluster, topic: str, partition: int) -> PartitionLog | None:
+def find_log(cluster: BrokerInterface, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition by topic name, or None if the partition does not exist."""
     found = cluster.image.topics.get(topic)
     return None if found is None else cluster.log_manager.get((found.id, partition))
 
 
-def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionRegistration:
+def check_in_sync(cluster: BrokerInterface, log: PartitionLog) -> PartitionRegistration:
     """Return the registration of a partition.
 
     Raises ``RequestRefusedError`` if it has no leader or too few in-sync replicas.
@@ -84,7 +86,14 @@ def check_in_sync(cluster: Cluster, log: PartitionLog) -> PartitionRegistration:
     return state
 
 
-def leader_of(cluster: Cluster, topic: str, partition: int) -> int | None:
+def auto_create_topic(cluster: ClusterServices, name: str) -> None:
+    """Create the topic of a coordinator automatically. If creation fails, the topic stays missing."""
+    with suppress(RequestRefusedError):
+        new = automatic_topic(cluster.configs, name)
+        cluster.commit(create_topic(cluster.image, cluster.configs, cluster.new_id, new))
+
+
+def leader_of(cluster: BrokerInterface, topic: str, partition: int) -> int | None:
     """Return the broker that leads a partition, or None."""
     found = cluster.image.topics.get(topic)
     if found is None or not 0 <= partition < len(found.partitions):

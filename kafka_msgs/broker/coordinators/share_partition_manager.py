@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
-from kafka_msgs.broker.coordinators.share_service import share_coordinator
-from kafka_msgs.broker.server_call import ClientSession
+from kafka_msgs.broker.coordinators.share_service import call_share_coordinator
 from kafka_msgs.broker.share import (
     UNSET,
     AcknowledgementBatch,
@@ -31,12 +32,10 @@ from kafka_msgs.broker.share import (
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.config import GroupConfig
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["SharePartitionManager"]
 
@@ -66,7 +65,7 @@ _STATES: Final[Mapping[int, RecordState]] = {**{int(each): each for each in Reco
 class SharePartitionManager:
     """The share partitions and share sessions of one broker."""
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
@@ -76,12 +75,12 @@ class SharePartitionManager:
         self.sessions = ShareSessionCache(cluster.configs.number("group.share.max.share.sessions"))
 
     @staticmethod
-    def attach(cluster: Cluster) -> None:
+    def attach(cluster: BrokerInterface) -> None:
         """Make the share partitions of a cluster follow the leaders of their partitions."""
         cluster.image_listeners.append(partial(_changed, cluster))
 
     @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> SharePartitionManager:
+    def on(cluster: BrokerInterface, broker_id: int) -> SharePartitionManager:
         """Return the share partitions and share sessions of a broker."""
         return cluster.brokers[broker_id].component(
             SharePartitionManager, lambda: SharePartitionManager(cluster, broker_id)
@@ -115,8 +114,10 @@ class SharePartitionManager:
         if state is None or log is None or state.leader != self._broker_id:
             raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
-            known = share_coordinator(cluster, key).read(key, leader_epoch=state.leader_epoch, now=cluster.now)
-        except RequestRefusedError as error:
+            known = call_share_coordinator(
+                cluster, key, lambda each: each.read_state(key, leader_epoch=state.leader_epoch, now=cluster.now)
+            )
+        except ApiError as error:
             raise _translated(error, "read") from error
         start = self._first_offset(log, key.group_id) if known.start_offset == UNSET else known.start_offset
         return SharePartition(
@@ -150,16 +151,20 @@ class SharePartitionManager:
         states: list[PersisterStateBatch],
     ) -> None:
         try:
-            share_coordinator(self._cluster, key).write(
+            call_share_coordinator(
+                self._cluster,
                 key,
-                map(_stored, states),
-                state_epoch=state_epoch,
-                leader_epoch=leader_epoch,
-                start_offset=start_offset,
-                complete=complete,
-                now=self._cluster.now,
+                lambda each: each.write_state(
+                    key,
+                    map(_stored, states),
+                    state_epoch=state_epoch,
+                    leader_epoch=leader_epoch,
+                    start_offset=start_offset,
+                    complete=complete,
+                    now=self._cluster.now,
+                ),
             )
-        except RequestRefusedError as error:
+        except ApiError as error:
             raise _translated(error, "write") from error
 
     def drop(self, keys: Iterable[SharePartitionKey]) -> None:
@@ -269,7 +274,7 @@ class SharePartitionManager:
             callback()
 
 
-def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
+def _changed(cluster: BrokerInterface, delta: MetadataDelta) -> None:
     left: dict[int, set[TopicIdPartition]] = {}
     for change in delta.leader_changes():
         before, after = change.before, change.after
@@ -299,7 +304,7 @@ def _states(known: ShareSnapshotValue) -> Iterable[PersisterStateBatch]:
         yield PersisterStateBatch(each.first_offset, each.last_offset, state, each.delivery_count)
 
 
-def _translated(error: RequestRefusedError, doing: str) -> RequestRefusedError:
+def _translated(error: ApiError, doing: str) -> RequestRefusedError:
     """Return the member error for a share coordinator error that occurred while ``doing`` something."""
     code = _ERRORS.get(error.error)
     if code is None:

@@ -5,145 +5,66 @@ They correspond to Kafka's ``ShareCoordinatorService`` and ``DefaultStatePersist
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeVar
 from uuid import UUID
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS, SHARE_GROUP_STATE
-from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
-from kafka_msgs.broker.coordinators.leadership import check_in_sync, follow_leaders, iter_batches, leader_of
-from kafka_msgs.broker.share import ShareCoordinator, SharePartitionKey
-from kafka_msgs.broker.storage import AppendOrigin, PartitionLog
+from kafka_msgs.broker.coordinators.coordinator_service import CoordinatorService
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic, leader_of
+from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RequestRefusedError
-from kafka_msgs.groups.output import RecordAppend
-from kafka_msgs.groups.record_batches import encode_batch
-from kafka_msgs.internal_topics.batch_decoding import decode_batches
-from kafka_msgs.internal_topics.records import TopicRecord
-from kafka_msgs.internal_topics.replay import TransactionEnd
-from kafka_msgs.records import RecordBatch
+from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.future import Future
 
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.timer_queue import TimerHandle
+__all__ = ["ClusterSharePersister", "ShareCoordinatorService", "call_share_coordinator", "find_share_service"]
 
-__all__ = ["ClusterSharePersister", "ShareCoordinatorService", "share_coordinator"]
-
-_PRUNE_MS = "share.coordinator.state.topic.prune.interval.ms"
-_SNAPSHOT_MS = "share.coordinator.cold.partition.snapshot.interval.ms"
+T = TypeVar("T")
 
 
-class ShareCoordinatorService:
+class ShareCoordinatorService(CoordinatorService[ShareCoordinator]):
     """The share coordinator of one broker."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._logs: dict[int, tuple[PartitionLog, int]] = {}
-        self._timers: list[TimerHandle] = []
+    topic = SHARE_GROUP_STATE
+
+    def __init__(self, cluster: BrokerInterface, broker_id: int) -> None:
+        super().__init__(cluster, broker_id)
+        number = cluster.configs.number
         self.coordinator = ShareCoordinator(
-            self._append,
+            self.append,
             self._partition_count,
-            partitions=_partitions(cluster),
-            updates_per_snapshot=cluster.configs.number("share.coordinator.snapshot.update.records.per.snapshot"),
+            lambda partition, offset: self._logs[partition][0].delete_records(offset),
+            config=ShareCoordinatorConfig(
+                partitions=_partitions(cluster),
+                updates_per_snapshot=number("share.coordinator.snapshot.update.records.per.snapshot"),
+                snapshot_interval_ms=number("share.coordinator.cold.partition.snapshot.interval.ms"),
+                prune_interval_ms=number("share.coordinator.state.topic.prune.interval.ms"),
+                write_timeout_ms=number("share.coordinator.write.timeout.ms"),
+            ),
         )
 
-    @staticmethod
-    def attach(cluster: Cluster) -> None:
-        """Make the share coordinators of a cluster follow its topics and the leaders of their own topic."""
-        cluster.image_listeners.append(partial(_changed, cluster))
-        follow_leaders(cluster, SHARE_GROUP_STATE, partial(ShareCoordinatorService.on, cluster))
-
-    @staticmethod
-    def on(cluster: Cluster, broker_id: int) -> ShareCoordinatorService:
-        """Return the share coordinator of a broker."""
-        return cluster.brokers[broker_id].component(ShareCoordinatorService, lambda: ShareCoordinatorService(cluster))
-
-    # Leadership
-
-    def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
-        """Load a partition that this broker leads."""
-        self._logs[partition] = (log, epoch)
-        self.coordinator.elect(partition, epoch)
-        self._cluster.long_work.begin(self._load(partition, log, epoch))
-        if len(self._logs) == 1:
-            self._plan()
-
-    def _load(self, partition: int, log: PartitionLog, epoch: int) -> Iterator[None]:
-        """Load a partition one batch at a time. Stop when another broker becomes the leader."""
-        for batch in (each for each in iter_batches(log) if isinstance(each, RecordBatch)):
-            if self._logs.get(partition) != (log, epoch):
-                return
-            records = decode_batches(log.topic, [batch])
-            states = (each for each in records if not isinstance(each, TransactionEnd))
-            self.coordinator.load(partition, states, batch.base_offset)
-            yield
-        if self._logs.get(partition) == (log, epoch):
-            self.coordinator.loaded(partition)
-
-    def resign(self, partition: int, epoch: int | None) -> None:
-        """Unload a partition that another broker leads."""
-        self._logs.pop(partition, None)
-        self.coordinator.resign(partition, epoch)
-        if not self._logs:
-            self._rest()
-
-    # Interface for the coordinator
-
-    def _append(self, partition: int, record: TopicRecord) -> int:
-        log, epoch = self._logs[partition]
-        now = self._cluster.now
-        check_in_sync(self._cluster, log)
-        data = encode_batch(RecordAppend(partition=partition, records=(record,)), timestamp=now)
-        return log.append(data, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR).last_offset
+    def apply_delta(self, delta: MetadataDelta) -> None:
+        """Delete the state of the share partitions of deleted topics."""
+        if delta.deleted:
+            self.coordinator.forget_topics(delta.deleted.keys())
+            self.settle()
 
     def _partition_count(self, topic_id: UUID) -> int:
-        topic = self._cluster.image.topics_by_id.get(topic_id)
+        topic = self.cluster.image.topics_by_id.get(topic_id)
         return 0 if topic is None else len(topic.partitions)
 
-    # Time
 
-    def _plan(self) -> None:
-        self._rest()
-        self._timers = [
-            self._cluster.call_later(self._cluster.configs.number(setting), work)
-            for setting, work in ((_PRUNE_MS, self._prune), (_SNAPSHOT_MS, self._snapshot))
-        ]
-
-    def _rest(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        self._timers = []
-
-    def _prune(self) -> None:
-        """Delete records that no share partition needs."""
-        self._timers[0] = self._cluster.call_later(self._cluster.configs.number(_PRUNE_MS), self._prune)
-        for partition, offset in self.coordinator.needed_from():
-            self._logs[partition][0].delete_records(offset)
-
-    def _snapshot(self) -> None:
-        interval = self._cluster.configs.number(_SNAPSHOT_MS)
-        self._timers[1] = self._cluster.call_later(interval, self._snapshot)
-        self.coordinator.snapshot_cold(interval, now=self._cluster.now)
-
-
-def _changed(cluster: Cluster, delta: MetadataDelta) -> None:
-    if delta.deleted:
-        for broker in cluster.brokers.values():
-            host = broker.components.get(ShareCoordinatorService)
-            if host is not None:
-                host.coordinator.forget_topics(delta.deleted.keys())
-
-
-def _partitions(cluster: Cluster) -> int:
+def _partitions(cluster: BrokerInterface) -> int:
     """Return the number of partitions of the topic, or its configured number before creation."""
     topic = cluster.image.topics.get(SHARE_GROUP_STATE)
     return INTERNAL_TOPICS[SHARE_GROUP_STATE].partitions(cluster.configs) if topic is None else len(topic.partitions)
 
 
-def share_coordinator(cluster: Cluster, key: SharePartitionKey) -> ShareCoordinator:
+def find_share_service(cluster: BrokerInterface, key: SharePartitionKey) -> ShareCoordinatorService:
     """Return the coordinator of a share partition. The topic is created if it is missing.
 
     Raises ``RequestRefusedError`` with COORDINATOR_NOT_AVAILABLE if no broker currently coordinates it.
@@ -153,28 +74,38 @@ def share_coordinator(cluster: Cluster, key: SharePartitionKey) -> ShareCoordina
     leader = leader_of(cluster, SHARE_GROUP_STATE, partition_for_key(key.text, _partitions(cluster)))
     if leader is None:
         raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return ShareCoordinatorService.on(cluster, leader).coordinator
+    return ShareCoordinatorService.of_broker(cluster, leader)
+
+
+def call_share_coordinator(
+    cluster: BrokerInterface, key: SharePartitionKey, request: Callable[[ShareCoordinator], Future[T]]
+) -> T:
+    """Return the result of a request to the coordinator of a share partition. Raises ``ApiError``."""
+    service = find_share_service(cluster, key)
+    future = request(service.coordinator)
+    service.settle()
+    return future.result()
 
 
 class ClusterSharePersister:
-    """The share partition state, for group coordinators."""
+    """The share partition state, for group coordinators. Its methods raise ``GroupError``."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: BrokerInterface) -> None:
         self._cluster = cluster
 
     def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
-        """Create the state of a share partition. Raises ``GroupError``."""
-        key = SharePartitionKey(group_id, topic_id, partition)
-        try:
-            coordinator = share_coordinator(self._cluster, key)
-            coordinator.initialize(key, state_epoch=state_epoch, start_offset=start_offset, now=self._cluster.now)
-        except RequestRefusedError as error:
-            raise GroupError(error=error.error, message=error.message) from error
+        """Create the state of a share partition."""
+        key, now = SharePartitionKey(group_id, topic_id, partition), self._cluster.now
+        epoch, start = state_epoch, start_offset
+        self._call(key, lambda each: each.initialize_state(key, state_epoch=epoch, start_offset=start, now=now))
 
     def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
-        """Delete the state of a share partition. Raises ``GroupError``."""
+        """Delete the state of a share partition."""
         key = SharePartitionKey(group_id, topic_id, partition)
+        self._call(key, lambda each: each.delete_state(key, now=self._cluster.now))
+
+    def _call(self, key: SharePartitionKey, request: Callable[[ShareCoordinator], Future[None]]) -> None:
         try:
-            share_coordinator(self._cluster, key).delete(key)
-        except RequestRefusedError as error:
+            call_share_coordinator(self._cluster, key, request)
+        except ApiError as error:
             raise GroupError(error=error.error, message=error.message) from error

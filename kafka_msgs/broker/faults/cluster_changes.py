@@ -6,19 +6,17 @@ Each change is a value. It happens at a request (``Fault``) or at a time (``At``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from attrs import field, frozen
 
-from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
-from kafka_msgs.broker.server_call import ServerCall
+from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafka_msgs.validators import int_range
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = [
     "Change",
+    "ClusterControl",
     "FillDisk",
     "Heal",
     "JumpClock",
@@ -33,16 +31,36 @@ __all__ = [
 ]
 
 
+class ActiveFaults(Protocol):
+    """The active faults of a cluster."""
+
+    def end_faults(self) -> None: ...
+
+
+class ClusterControl(BrokerInterface, Protocol):
+    """The interface of a cluster for changes of it. ``Cluster`` documents it."""
+
+    @property
+    def faults(self) -> ActiveFaults: ...
+
+    def start_broker(self, broker_id: int) -> None: ...
+
+    def stop_broker(self, broker_id: int) -> None: ...
+
+    def move_leader(self, topic: str, partition: int, broker_id: int) -> None: ...
+
+    def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None: ...
+
+    def move_controller(self, broker_id: int) -> None: ...
+
+    def jump_clock(self, ms: int) -> None: ...
+
+
 class ClusterChange(ABC):
     """A change that happens before the handler of a request, or at a time."""
 
-    def begin(self, call: ServerCall[Any]) -> bool:
-        """Make the change. Return True if the request is lost because its connection was closed."""
-        call.cluster.faults.apply(self)
-        return call.session.closed
-
     @abstractmethod
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change.
 
         Raises ``OptionError`` if the broker or the partition does not exist, or if the broker does not run.
@@ -57,7 +75,7 @@ class MoveLeader(ClusterChange):
     partition: int
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.move_leader(self.topic, self.partition, self.broker)
 
@@ -69,7 +87,7 @@ class MoveGroupCoordinator(ClusterChange):
     group_id: str
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.move_coordinator(self.group_id, self.broker)
 
@@ -81,7 +99,7 @@ class MoveTransactionCoordinator(ClusterChange):
     transactional_id: str
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.move_coordinator(self.transactional_id, self.broker, TRANSACTION_STATE)
 
@@ -92,7 +110,7 @@ class MoveController(ClusterChange):
 
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.move_controller(self.broker)
 
@@ -103,7 +121,7 @@ class StopBroker(ClusterChange):
 
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.stop_broker(self.broker)
 
@@ -114,7 +132,7 @@ class KillBroker(ClusterChange):
 
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.kill_broker(self.broker)
 
@@ -125,7 +143,7 @@ class StartBroker(ClusterChange):
 
     broker: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.start_broker(self.broker)
 
@@ -137,7 +155,7 @@ class RestartBroker(ClusterChange):
     broker: int
     down_ms: int = field(default=0, validator=int_range(0))
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.kill_broker(self.broker)
         cluster.call_later(self.down_ms, lambda: cluster.start_broker(self.broker))
@@ -149,7 +167,7 @@ class JumpClock(ClusterChange):
 
     ms: int
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.jump_clock(self.ms)
 
@@ -160,16 +178,16 @@ class FillDisk(ClusterChange):
 
     full: bool = True
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.faults.disk_full = self.full
+        cluster.log_manager.disk_full = self.full
 
 
 @frozen
 class Heal(ClusterChange):
     """End all request faults, free the disk, and start all stopped brokers."""
 
-    def apply(self, cluster: Cluster) -> None:
+    def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
         cluster.faults.end_faults()
         for broker_id in cluster.brokers:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import Factory, define, evolve
 
-from kafka_msgs.broker.faults.cluster_changes import Change, ClusterChange
+from kafka_msgs.broker.faults.cluster_changes import Change, ClusterChange, ClusterControl
 from kafka_msgs.broker.faults.fault import At, Fault
 from kafka_msgs.broker.faults.request_effects import Effect
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.errors import OptionError, RequestRefusedError
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["FaultInjector"]
 
@@ -27,16 +24,17 @@ _REFUSED: Final = 1000
 class FaultInjector:
     """The faults of a cluster. They may be changed from any thread; ``play`` must be called from the cluster's thread.
 
-    ``refused`` lists recent cluster changes that failed, each with its error: for example, a move to a stopped broker.
+    ``intercept`` has the hooks that run before the handler of a request. ``refused`` lists recent cluster changes that
+    failed, each with its error: for example, a move to a stopped broker.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterControl, intercept: list[Callable[[ServerCall[Any]], bool]]) -> None:
         self.refused: deque[tuple[ClusterChange, Exception]] = deque(maxlen=_REFUSED)
         self._faults: list[Fault] = []
         self._random: _RandomFaults | None = None
         self._scripts = 0
         self._cluster = cluster
-        cluster.intercept.append(self._begin)
+        intercept.append(self._begin)
 
     def add(self, fault: Fault) -> Fault:
         """Start a fault. If several faults match a request, the first one applies."""
@@ -107,6 +105,9 @@ class FaultInjector:
         for fault in tuple(self._faults):
             if fault.over:
                 self.remove(fault)
+        if isinstance(effect, ClusterChange):
+            self.apply(effect)
+            return call.session.closed
         return effect is not None and effect.begin(call)
 
     def _effect(self, call: ServerCall[Any]) -> Effect | Change | None:

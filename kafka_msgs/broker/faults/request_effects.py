@@ -55,7 +55,7 @@ class Delay:
 
     def begin(self, call: ServerCall[Any]) -> bool:
         """Delay a call. Return True, so that its handler is skipped for now."""
-        call.cluster.call_later(self.ms, lambda: call.cluster.dispatch.run(call.cluster, call))
+        call.cluster.call_later(self.ms, lambda: call.cluster.run_handler(call))
         return True
 
 

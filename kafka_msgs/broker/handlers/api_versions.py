@@ -62,7 +62,7 @@ def _offered(call: ServerCall[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
         ApiVersion(
             api_key=key, min_version=0 if key == ApiKey.PRODUCE else versions.lowest, max_version=versions.highest
         )
-        for key, versions in call.cluster.dispatch.offered.items()
+        for key, versions in call.cluster.offered_versions.items()
     )
 
 

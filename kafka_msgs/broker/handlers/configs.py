@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.config_changes import alter_configs, check_resource, replace_configs
 from kafka_msgs.broker.controller.config_entries import ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.topics import check_topic_name
@@ -73,11 +74,37 @@ def _described(call: ServerCall[DescribeConfigsRequest], asked: DescribeConfigsR
     return DescribeConfigsResult(
         configs=tuple(
             _entry(call, kind, entry)
-            for entry in resource_entries(call.cluster, kind, asked.resource_name)
+            for entry in _entries(call, kind, asked.resource_name)
             if not keys or entry.setting.name in keys
         ),
         **facts,
     )
+
+
+def _entries(call: ServerCall[Any], kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
+    is_one = kind is ConfigResourceType.BROKER and bool(name)
+    node_configs = _node_configs(call.cluster, int(name)) if is_one else {}
+    return resource_entries(call.cluster.image, call.cluster.configs, kind, name, node_configs)
+
+
+def _node_configs(cluster: BrokerInterface, broker_id: int) -> dict[str, str]:
+    """Return the configs that are specific to one broker's properties file: its id, rack and listeners."""
+    broker = cluster.brokers[broker_id]
+    listeners, advertised = (
+        ",".join(f"{name}://{f'[{host}]' if ':' in host else host}:{port}" for name, (host, port) in each.items())
+        for each in (broker.addresses, broker.advertised)
+    )
+    protocols = ",".join(f"{each.name}:{each.protocol}" for each in cluster.config.listeners)
+    rack, path = cluster.image.brokers[broker_id].rack, cluster.log_dir_path(broker_id)
+    return {
+        "node.id": str(broker_id),
+        "broker.id": str(broker_id),
+        "listeners": listeners,
+        "advertised.listeners": advertised,
+        "listener.security.protocol.map": protocols,
+        **({} if path is None else {"log.dirs": str(path)}),
+        **({} if rack is None else {"broker.rack": rack}),
+    }
 
 
 def _check_described(call: ServerCall[DescribeConfigsRequest], kind: ConfigResourceType, name: str) -> None:
@@ -124,7 +151,7 @@ def _shown(entry: ConfigEntry, value: str | None) -> str | None:
 def _incremental_alter_configs(call: ServerCall[IncrementalAlterConfigsRequest]) -> None:
     def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
         changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
-        return alter_configs(call.cluster, kind, resource.resource_name, changes)
+        return alter_configs(call.cluster.image, call.cluster.configs, kind, resource.resource_name, changes)
 
     module = incremental_alter_configs_response
     responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))
@@ -134,7 +161,7 @@ def _incremental_alter_configs(call: ServerCall[IncrementalAlterConfigsRequest])
 def _alter_configs(call: ServerCall[AlterConfigsRequest]) -> None:
     def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
         configs = {each.name: each.value for each in resource.configs}
-        return replace_configs(call.cluster, kind, resource.resource_name, configs)
+        return replace_configs(call.cluster.image, call.cluster.configs, kind, resource.resource_name, configs)
 
     module = alter_configs_response
     responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))

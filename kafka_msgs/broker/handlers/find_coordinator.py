@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from kafka_msgs.broker.controller.topics import auto_create_topic
-from kafka_msgs.broker.coordinator_partition import partition_for_key
-from kafka_msgs.broker.coordinators.leadership import leader_of
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic, leader_of
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 

@@ -22,7 +22,7 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.group_protocol import ProducerIdAndEpoch
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
 from kafka_msgs.messages.offset_delete_request import OffsetDeleteRequest
 from kafka_msgs.messages.offset_delete_response import (
@@ -160,14 +160,14 @@ def _joined_parts(parts: list[Any]) -> Any:
 def _commit(call: ServerCall[OffsetCommitRequest]) -> None:
     require_group(call, call.request.group_id)
     topics = _sort(call, call.request.topics, by_id=call.version >= _TOPIC_IDS_SINCE)
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_call(call)
     _ask(call, topics, lambda request, reply: host.handle(call, request, reply))
 
 
 def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
     require_group(call, call.request.group_id, AclOperation.DELETE)
     topics = _sort(call, call.request.topics)
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_call(call)
     request = evolve(call.request, topics=topics.good)
 
     def complete(response: OffsetDeleteResponse) -> None:
@@ -194,7 +194,7 @@ def _joined(
     call: ServerCall[TxnOffsetCommitRequest], request: TxnOffsetCommitRequest, reply: Callable[[Any], None]
 ) -> None:
     """Add the group's partition to the transaction, then pass the request to the coordinator."""
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_call(call)
     partition = host.coordinator.partition_for(request.group_id)
     log = find_log(call.cluster, CONSUMER_OFFSETS, partition)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
@@ -273,9 +273,7 @@ def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
             topics += failed.topics
         call.respond(evolve(response, topics=topics))
 
-    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(
-        call, evolve(request, topics=visible), complete
-    )
+    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=visible), complete)
 
 
 def _sees(call: ServerCall[Any], topic: str) -> bool:
@@ -303,7 +301,7 @@ def _fetch_group(
         reply(found)
 
     part = evolve(call.request, groups=(evolve(group, topics=good),))
-    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(call, part, complete)
+    GroupCoordinatorService.of_call(call).handle(call, part, complete)
 
 
 def _id(call: ServerCall[Any], topic: Any) -> Any:

@@ -74,7 +74,7 @@ def require_topics(
 
 
 def _host(call: ServerCall[Any]) -> GroupCoordinatorService:
-    return GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    return GroupCoordinatorService.of_call(call)
 
 
 def _member(call: ServerCall[Any]) -> None:

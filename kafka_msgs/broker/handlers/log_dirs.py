@@ -44,10 +44,8 @@ _FUTURE_SUFFIX: Final = ".-future" + "0" * 32
 
 def _log_dir(call: ServerCall[Any]) -> str:
     """Return the log directory of the broker. Without files it is only a name."""
-    directory = call.cluster.storage
-    if directory is None:
-        return call.cluster.configs.text("log.dir") or ""
-    return str(directory.path_of(call.session.broker_id).absolute())
+    path = call.cluster.log_dir_path(call.session.broker_id)
+    return call.cluster.configs.text("log.dir") or "" if path is None else str(path)
 
 
 def _describe_log_dirs(call: ServerCall[DescribeLogDirsRequest]) -> None:

@@ -95,7 +95,7 @@ def _auto_create(call: ServerCall[MetadataRequest], names: Iterable[str]) -> dic
     if not (call.request.allow_auto_topic_creation and cluster.configs.flag("auto.create.topics.enable")):
         return {}
     missing = [name for name in names if name not in cluster.image.topics and _may_create(call, name)]
-    errors = create_forwarded(call, [automatic_topic(cluster, name) for name in missing])
+    errors = create_forwarded(call, [automatic_topic(cluster.configs, name) for name in missing])
     shown = {name: ErrorCode(error.error) for name, error in errors.items() if error.error in _SHOWN}
     return dict.fromkeys(missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | shown
 

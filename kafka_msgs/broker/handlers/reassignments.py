@@ -59,7 +59,7 @@ def _elected(
     elect = elect_unclean if call.request.election_type == ElectionType.UNCLEAN else elect_preferred
     for partition in partitions:
         try:
-            call.cluster.commit([elect(call.cluster, _partition(call, topic, partition, _NOT_FOUND))])
+            call.cluster.commit([elect(call.cluster.image, _partition(call, topic, partition, _NOT_FOUND))])
         except RequestRefusedError as error:
             if not (all_of_them and error.error == ErrorCode.ELECTION_NOT_NEEDED):
                 message = error.message or _TEXTS.get(ErrorCode(error.error))
@@ -124,7 +124,7 @@ def _reassigned(
     except RequestRefusedError as error:
         return ReassignablePartitionResponse(partition_index=index, error_code=error.error, error_message=error.message)
     if replicas != state.replicas:
-        call.cluster.commit([replace_replicas(call.cluster, state, replicas)])
+        call.cluster.commit([replace_replicas(call.cluster.image, state, replicas)])
     return ReassignablePartitionResponse(partition_index=index, error_message=None)
 
 

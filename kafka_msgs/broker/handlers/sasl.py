@@ -6,20 +6,19 @@ After a version 0 handshake the client sends tokens without headers, which ``han
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.client_session import ClientSession, Principal, SaslServer
 from kafka_msgs.broker.security.credentials import CredentialStore
 from kafka_msgs.broker.security.sasl import RefusedExchange, new_sasl_server
-from kafka_msgs.broker.server_call import ApiHandler, ClientSession, Principal, SaslServer, ServerCall
+from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafka_msgs.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from kafka_msgs.messages.sasl_handshake_request import SaslHandshakeRequest
 from kafka_msgs.messages.sasl_handshake_response import SaslHandshakeResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["HANDLERS", "failure_delay", "handle_sasl_token"]
 
@@ -86,12 +85,12 @@ def _authenticate(call: ServerCall[SaslAuthenticateRequest]) -> None:
     call.respond(SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime))
 
 
-def failure_delay(cluster: Cluster) -> int:
+def failure_delay(cluster: BrokerInterface) -> int:
     """Return the delay in milliseconds of the response to a failed login, which slows down password guessing."""
     return cluster.configs.number("connection.failed.authentication.delay.ms")
 
 
-def handle_sasl_token(cluster: Cluster, session: ClientSession, token: bytes) -> bytes:
+def handle_sasl_token(cluster: BrokerInterface, session: ClientSession, token: bytes) -> bytes:
     """Return the response to a login token. Raises ``RequestRefusedError``.
 
     After the last token the session has its user and its re-authentication time.

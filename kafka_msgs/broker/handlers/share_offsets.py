@@ -13,14 +13,14 @@ from uuid import UUID
 from attrs import evolve
 
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
-from kafka_msgs.broker.coordinators.share_service import share_coordinator
+from kafka_msgs.broker.coordinators.share_service import find_share_service
 from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, SharePartitionKey
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError, RequestRefusedError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.messages import alter_share_group_offsets_response as altered
 from kafka_msgs.messages import delete_share_group_offsets_response as deleted
 from kafka_msgs.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -58,7 +58,7 @@ def _described(
     try:
         require_group(call, group.group_id, AclOperation.DESCRIBE)
         topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
-    except (GroupError, RequestRefusedError) as error:
+    except ApiError as error:
         message = ERROR_TEXTS.get(ErrorCode(error.error), error.message)
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, error_code=error.error, error_message=message
@@ -67,8 +67,8 @@ def _described(
 
 
 def _all_topics(call: ServerCall[Any], group_id: str) -> Iterable[DescribeShareGroupOffsetsResponseTopic]:
-    """Yield all topics of a group that the client may see. Raises ``GroupError``."""
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    """Yield all topics of a group that the client may see. Raises ``ApiError``."""
+    host = GroupCoordinatorService.of_call(call)
     for topic_id, partitions in host.share_partitions(group_id).items():
         topic = call.cluster.image.topics_by_id.get(topic_id)
         if topic is not None and _may(call, AclOperation.DESCRIBE, topic.name):
@@ -122,8 +122,8 @@ def _partition(call: ServerCall[Any], key: SharePartitionKey) -> DescribeShareGr
     """Return the offset of a group in a partition. Kafka does not report share coordinator errors here."""
     cluster = call.cluster
     try:
-        state = share_coordinator(cluster, key).summary(key)
-    except RequestRefusedError:
+        state = find_share_service(cluster, key).coordinator.read_summary(key)
+    except ApiError:
         state = None
     if state is None:
         return DescribeShareGroupOffsetsResponsePartition(partition_index=key.partition, start_offset=UNSET)
@@ -153,7 +153,7 @@ def _alter(call: ServerCall[AlterShareGroupOffsetsRequest]) -> None:
         more = () if response.error_code else refused
         call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_call(call)
     host.handle(call, evolve(request, topics=tuple(good)), complete)
 
 
@@ -188,9 +188,7 @@ def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
         more = () if response.error_code else refused
         call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(
-        call, evolve(request, topics=good), complete
-    )
+    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=good), complete)
 
 
 HANDLERS: Final = (

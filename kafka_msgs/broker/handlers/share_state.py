@@ -7,7 +7,9 @@ several share partitions. Each is handled separately, as in Kafka's ``ShareCoord
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 from attrs import frozen
 
@@ -16,7 +18,8 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.message import Request
 from kafka_msgs.messages import (
     delete_share_group_state_response as deleted,
@@ -37,79 +40,80 @@ from kafka_msgs.messages.delete_share_group_state_request import DeleteShareGrou
 from kafka_msgs.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kafka_msgs.messages.read_share_group_state_request import ReadShareGroupStateRequest
 from kafka_msgs.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
-from kafka_msgs.messages.share_snapshot_value import StateBatch
+from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.write_share_group_state_request import WriteShareGroupStateRequest
 
 __all__ = ["HANDLERS", "attach"]
 
 attach = ShareCoordinatorService.attach
 
-Ask = Callable[[ShareCoordinator, SharePartitionKey, Any, int], Mapping[str, Any]]
-"""A query to a coordinator about a share partition, which returns response fields.
+Ask = Callable[[ShareCoordinator, SharePartitionKey, Any, int], Future[Any]]
+"""A request to a coordinator about a share partition.
 
 The last two arguments are the share partition's part of the request and the time in ms.
 """
 
 
-def _initialize(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
-    coordinator.initialize(key, state_epoch=part.state_epoch, start_offset=part.start_offset, now=now)
-    return {}
+def _initialize(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[None]:
+    return coordinator.initialize_state(key, state_epoch=part.state_epoch, start_offset=part.start_offset, now=now)
 
 
-def _read(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
-    state = coordinator.read(key, leader_epoch=part.leader_epoch, now=now)
-    batches = (
-        read.StateBatch(
-            first_offset=each.first_offset,
-            last_offset=each.last_offset,
-            delivery_state=each.delivery_state,
-            delivery_count=each.delivery_count,
-        )
-        for each in state.state_batches
-    )
-    return {
-        "state_epoch": state.state_epoch,
-        "start_offset": state.start_offset,
-        "state_batches": tuple(batches),
-    }
+def _read(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[ShareSnapshotValue]:
+    return coordinator.read_state(key, leader_epoch=part.leader_epoch, now=now)
 
 
-def _write(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
-    coordinator.write(
+def _write(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[None]:
+    return coordinator.write_state(
         key,
-        [
-            StateBatch(
-                first_offset=each.first_offset,
-                last_offset=each.last_offset,
-                delivery_state=each.delivery_state,
-                delivery_count=each.delivery_count,
-            )
-            for each in part.state_batches
-        ],
+        map(partial(_state_batch, StateBatch), part.state_batches),
         state_epoch=part.state_epoch,
         leader_epoch=part.leader_epoch,
         start_offset=part.start_offset,
         complete=part.delivery_complete_count,
         now=now,
     )
+
+
+def _delete(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[None]:
+    return coordinator.delete_state(key, now=now)
+
+
+def _summarize(
+    coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int
+) -> Future[ShareSnapshotValue | None]:
+    try:
+        return Future.from_value(coordinator.read_summary(key))
+    except ApiError as error:
+        return Future.from_error(error)
+
+
+def _state_batch(cls: type[Any], batch: Any) -> Any:
+    """Return a batch of states in the form of a record, a request or a response."""
+    return cls(
+        first_offset=batch.first_offset,
+        last_offset=batch.last_offset,
+        delivery_state=batch.delivery_state,
+        delivery_count=batch.delivery_count,
+    )
+
+
+def _no_fields(value: None) -> Mapping[str, Any]:
     return {}
 
 
-def _delete(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
-    coordinator.delete(key)
-    return {}
-
-
-def _summarize(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Mapping[str, Any]:
-    state = coordinator.summary(key)
-    if state is None:
-        return {"start_offset": UNSET, "delivery_complete_count": UNSET}
+def _read_fields(state: ShareSnapshotValue) -> Mapping[str, Any]:
     return {
         "state_epoch": state.state_epoch,
-        "leader_epoch": state.leader_epoch,
         "start_offset": state.start_offset,
-        "delivery_complete_count": state.delivery_complete_count,
+        "state_batches": tuple(map(partial(_state_batch, read.StateBatch), state.state_batches)),
     }
+
+
+def _summary_fields(state: ShareSnapshotValue | None) -> Mapping[str, Any]:
+    if state is None:
+        return {"start_offset": UNSET, "delivery_complete_count": UNSET}
+    names = ("state_epoch", "leader_epoch", "start_offset", "delivery_complete_count")
+    return {name: getattr(state, name) for name in names}
 
 
 _COORDINATOR_GONE: Final[Mapping[int, str]] = {
@@ -121,47 +125,66 @@ _COORDINATOR_GONE: Final[Mapping[int, str]] = {
 
 @frozen
 class _Api:
-    """An API about share partition state. ``verb`` describes its action in error messages."""
+    """An API about share partition state. ``verb`` describes its action in error messages.
+
+    ``fields`` returns the response fields from the result of ``ask``.
+    """
 
     request: type[Request[Any]]
     ask: Ask
+    fields: Callable[[Any], Mapping[str, Any]]
     verb: str
     part: type
     topic: type
     response: type
 
     def run(self, call: ServerCall[Any]) -> None:
-        """Handle a request."""
+        """Handle a request. Respond when the result of each share partition is known."""
         call.require_cluster(AclOperation.CLUSTER_ACTION)
         request = call.request
         if not request.group_id:
             call.respond(self.response())
             return
-        results = tuple(
-            self.topic(
-                topic_id=topic.topic_id,
-                partitions=tuple(self._result(call, topic.topic_id, each) for each in topic.partitions),
+        service = ShareCoordinatorService.of_call(call)
+        results = [
+            (
+                topic.topic_id,
+                [
+                    (part.partition, self._ask(call, service.coordinator, topic.topic_id, part))
+                    for part in topic.partitions
+                ],
             )
             for topic in request.topics
-        )
-        call.respond(self.response(results=results))
+        ]
+        service.settle()
+        futures = (future for _, partitions in results for _, future in partitions)
+        Future.gather(futures).add_done_callback(lambda _: self._respond(call, results))
 
-    def _result(self, call: ServerCall[Any], topic_id: Any, part: Any) -> Any:
-        host = ShareCoordinatorService.on(call.cluster, call.session.broker_id)
+    def _ask(self, call: ServerCall[Any], coordinator: ShareCoordinator, topic_id: UUID, part: Any) -> Future[Any]:
         key = SharePartitionKey(call.request.group_id, topic_id, part.partition)
-        try:
-            fields = self.ask(host.coordinator, key, part, call.cluster.now)
-        except RequestRefusedError as error:
-            gone = _COORDINATOR_GONE.get(error.error)
-            message = error.message if gone is None else f"Unable to {self.verb}: {gone}"
-            return self.part(partition=part.partition, error_code=error.error, error_message=message)
-        return self.part(partition=part.partition, **fields)
+        return self.ask(coordinator, key, part, call.cluster.now)
+
+    def _respond(self, call: ServerCall[Any], results: list[tuple[UUID, list[tuple[int, Future[Any]]]]]) -> None:
+        topics = (
+            self.topic(topic_id=topic_id, partitions=tuple(self._result(*each) for each in partitions))
+            for topic_id, partitions in results
+        )
+        call.respond(self.response(results=tuple(topics)))
+
+    def _result(self, partition: int, future: Future[Any]) -> Any:
+        error = future.error
+        if error is None:
+            return self.part(partition=partition, **self.fields(future.value))
+        gone = _COORDINATOR_GONE.get(error.error)
+        message = error.message if gone is None else f"Unable to {self.verb}: {gone}"
+        return self.part(partition=partition, error_code=error.error, error_message=message)
 
 
 _APIS: Final = (
     _Api(
         InitializeShareGroupStateRequest,
         _initialize,
+        _no_fields,
         "initialize share group state",
         initialized.PartitionResult,
         initialized.InitializeStateResult,
@@ -170,6 +193,7 @@ _APIS: Final = (
     _Api(
         ReadShareGroupStateRequest,
         _read,
+        _read_fields,
         "read share group state",
         read.PartitionResult,
         read.ReadStateResult,
@@ -178,6 +202,7 @@ _APIS: Final = (
     _Api(
         WriteShareGroupStateRequest,
         _write,
+        _no_fields,
         "write share group state",
         written.PartitionResult,
         written.WriteStateResult,
@@ -186,6 +211,7 @@ _APIS: Final = (
     _Api(
         DeleteShareGroupStateRequest,
         _delete,
+        _no_fields,
         "delete share group state",
         deleted.PartitionResult,
         deleted.DeleteStateResult,
@@ -194,6 +220,7 @@ _APIS: Final = (
     _Api(
         ReadShareGroupStateSummaryRequest,
         _summarize,
+        _summary_fields,
         "read share group state summary",
         summarized.PartitionResult,
         summarized.ReadStateSummaryResult,

@@ -16,7 +16,7 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.output import Reply
+from kafka_msgs.groups.runtime.output import Reply
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.message import Response
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
@@ -44,7 +44,7 @@ def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
             _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
         strict = call.cluster.config.profile.streams.stricter_permissions
         require_topics(call, names, AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE)
-    host = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id)
+    host = GroupCoordinatorService.of_call(call)
     host.handle_then(call, request, lambda answer: call.respond(_with_topics(call, answer)))
 
 
@@ -67,9 +67,7 @@ def _with_topics(call: ServerCall[Any], answer: Reply) -> Response:
     ]
     if not failures:
         return answer.response
-    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).creation_failed(
-        call.request.group_id, ", ".join(failures)
-    )
+    GroupCoordinatorService.of_call(call).creation_failed(call.request.group_id, ", ".join(failures))
     shown = ", ".join(failures[:_MOST_SHOWN])
     more = f" and {len(failures) - _MOST_SHOWN} more" if len(failures) > _MOST_SHOWN else ""
     return _with_detail(answer.response, f"Creation failed: {shown}{more}.")
@@ -116,7 +114,7 @@ def _described_topics(group: DescribedGroup) -> Iterator[str]:
 
 def _update_description(call: ServerCall[StreamsGroupTopologyDescriptionUpdateRequest]) -> None:
     require_group(call, call.request.group_id)
-    GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).handle(call)
+    GroupCoordinatorService.of_call(call).handle(call)
 
 
 HANDLERS: Final = (

@@ -98,7 +98,8 @@ def _records(
     if error is not None:
         return TopicCreation(topic, error=error)
     try:
-        records = topic_records(call.cluster, topic)
+        cluster = call.cluster
+        records = topic_records(cluster.image, cluster.configs, cluster.new_id, topic)
         partitions = sum(isinstance(each, PartitionRecord) for each in records)
         call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
     except RequestRefusedError as refused:

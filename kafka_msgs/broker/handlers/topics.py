@@ -84,7 +84,7 @@ def _success(
                 config_source=entry.source,
                 is_sensitive=entry.sensitive,
             )
-            for entry in topic_entries(call.cluster, own)
+            for entry in topic_entries(call.cluster.image, call.cluster.configs, own)
         ),
     )
 
@@ -207,7 +207,7 @@ def _new_partitions(
     if topic is None:
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
-    return add_partitions(call.cluster, topic, asked.count, assignments)
+    return add_partitions(call.cluster.image, topic, asked.count, assignments)
 
 
 HANDLERS: Final = (

@@ -9,10 +9,11 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import check_in_sync, find_log, leader_of
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
-from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition
+from kafka_msgs.broker.transactions import TopicPartition
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RecordWriteError, RequestRefusedError
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from kafka_msgs.messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,

@@ -6,7 +6,7 @@ KIP-98, KIP-664, KIP-890.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -16,12 +16,15 @@ from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import TransactionCoordinatorService
 from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
-from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions import TopicPartition, TransactionMetadata
 from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafka_msgs.messages.add_partitions_to_txn_request import (
@@ -64,7 +67,7 @@ attach = TransactionCoordinatorService.attach
 
 
 def _host(call: ServerCall[Any]) -> TransactionCoordinatorService:
-    return TransactionCoordinatorService.on(call.cluster, call.session.broker_id)
+    return TransactionCoordinatorService.of_call(call)
 
 
 def _may_write(call: ServerCall[Any], transactional_id: str) -> bool:
@@ -81,8 +84,10 @@ def _may_write_a_topic(call: ServerCall[Any]) -> bool:
     return any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics)
 
 
-def _known(error: RequestRefusedError, version: int, since: int) -> ErrorCode:
+def _known(error: ApiError | None, version: int, since: int) -> ErrorCode:
     """Return an error as a request version represents it."""
+    if error is None:
+        return ErrorCode.NONE
     if version < since and error.error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return ErrorCode(error.error)
@@ -97,62 +102,77 @@ def _init(call: ServerCall[InitProducerIdRequest]) -> None:
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (expected.id == -1) != (expected.epoch == -1):
         raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
-    host = _host(call)
-    try:
-        given = host.coordinator.init_producer_id(
-            request.transactional_id,
-            request.transaction_timeout_ms,
-            None if expected.id == -1 else expected,
-            now=call.cluster.now,
-        )
-    except RequestRefusedError as error:
-        answer = InitProducerIdResponse(
-            error_code=_known(error, call.version, _FENCED_SINCE_IN_INIT), producer_id=-1, producer_epoch=-1
-        )
-    else:
-        answer = InitProducerIdResponse(producer_id=given.id, producer_epoch=given.epoch)
-    host.settle()
-    call.respond(answer)
+    future = _host(call).coordinator.init_producer_id(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        None if expected.id == -1 else expected,
+        now=call.cluster.now,
+    )
+
+    def respond(given: Future[ProducerIdAndEpoch]) -> None:
+        error = _known(given.error, call.version, _FENCED_SINCE_IN_INIT)
+        producer = given.value or ProducerIdAndEpoch()
+        call.respond(InitProducerIdResponse(error_code=error, producer_id=producer.id, producer_epoch=producer.epoch))
+
+    _host(call).settle()
+    future.add_done_callback(respond)
 
 
 def _add_partitions(call: ServerCall[AddPartitionsToTxnRequest]) -> None:
     request = call.request
     if call.version >= _BROKERS_SINCE:
         call.require_cluster(AclOperation.CLUSTER_ACTION)
-        results = tuple(_added(call, each) for each in request.transactions)
-        call.respond(AddPartitionsToTxnResponse(results_by_transaction=results))
-        return
-    transaction = AddPartitionsToTxnTransaction(
-        transactional_id=request.v3_and_below_transactional_id,
-        producer_id=request.v3_and_below_producer_id,
-        producer_epoch=request.v3_and_below_producer_epoch,
-        topics=request.v3_and_below_topics,
-    )
-    result = _added(call, transaction)
-    call.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results))
+        transactions: Sequence[AddPartitionsToTxnTransaction] = request.transactions
+    else:
+        transactions = [
+            AddPartitionsToTxnTransaction(
+                transactional_id=request.v3_and_below_transactional_id,
+                producer_id=request.v3_and_below_producer_id,
+                producer_epoch=request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    futures = [_added(call, each) for each in transactions]
+
+    def respond(_: Future[None]) -> None:
+        results = tuple(future.result() for future in futures)
+        if call.version >= _BROKERS_SINCE:
+            call.respond(AddPartitionsToTxnResponse(results_by_transaction=results))
+        else:
+            call.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results))
+
+    _host(call).settle()
+    Future.gather(futures).add_done_callback(respond)
 
 
 def _added(
     call: ServerCall[AddPartitionsToTxnRequest], asked: AddPartitionsToTxnTransaction
-) -> AddPartitionsToTxnResult:
+) -> Future[AddPartitionsToTxnResult]:
     """Add the partitions of one transaction, or verify that they were added.
 
     A response with one error for all partitions repeats the lists of the request, including empty and duplicate ones.
     """
     listed = [(topic.name, topic.partitions) for topic in asked.topics]
     places = [TopicPartition(name, number) for name, partitions in listed for number in partitions]
+    once = list(_by_topic(dict.fromkeys(places)))
     if call.version < _BROKERS_SINCE and not _may_write(call, asked.transactional_id):
         denied = dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        return _shown(asked, listed, denied)
+        return Future.from_value(_shown(asked, listed, denied))
     errors = _errors_before(call, places)
-    repeats = not errors and not asked.verify_only
-    if not errors:
-        try:
-            errors = _ask(call, asked, places)
-        except RequestRefusedError as error:
-            code = _known(error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
-            errors = dict.fromkeys(places, code)
-    return _shown(asked, listed if repeats else _by_topic(dict.fromkeys(places)), errors)
+    if errors:
+        return Future.from_value(_shown(asked, once, errors))
+    repeated = once if asked.verify_only else listed
+    result: Future[AddPartitionsToTxnResult] = Future()
+
+    def show(asked_for: Future[Mapping[TopicPartition, ErrorCode]]) -> None:
+        if asked_for.error is None:
+            result.resolve(_shown(asked, repeated, asked_for.value or {}))
+        else:
+            code = _known(asked_for.error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
+            result.resolve(_shown(asked, repeated, dict.fromkeys(places, code)))
+
+    _ask(call, asked, places).add_done_callback(show)
+    return result
 
 
 def _shown(
@@ -190,57 +210,58 @@ def _errors_before(call: ServerCall[Any], places: list[TopicPartition]) -> dict[
     return {}
 
 
-def _ask(
-    call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]
-) -> dict[TopicPartition, ErrorCode]:
+def _ask(call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]) -> Future[Any]:
+    """Return the errors by partition."""
     coordinator = _host(call).coordinator
     producer = ProducerIdAndEpoch(asked.producer_id, asked.producer_epoch)
     if asked.verify_only:
-        return coordinator.verify_partitions(asked.transactional_id, producer, places)
+        try:
+            return Future.from_value(coordinator.verify_partitions(asked.transactional_id, producer, places))
+        except ApiError as error:
+            return Future.from_error(error)
     version = 2 if call.version >= _BROKERS_SINCE else 0
-    coordinator.add_partitions(asked.transactional_id, producer, places, client_version=version, now=call.cluster.now)
-    return {}
+    return coordinator.add_partitions(
+        asked.transactional_id, producer, places, client_version=version, now=call.cluster.now
+    )
 
 
 def _add_offsets(call: ServerCall[AddOffsetsToTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
     require_group(call, request.group_id)
-    partition = GroupCoordinatorService.of_broker(call.cluster, call.session.broker_id).coordinator.partition_for(
-        request.group_id
+    partition = GroupCoordinatorService.of_call(call).coordinator.partition_for(request.group_id)
+    future = _host(call).coordinator.add_partitions(
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        [TopicPartition(CONSUMER_OFFSETS, partition)],
+        client_version=0,
+        now=call.cluster.now,
     )
-    error = ErrorCode.NONE
-    try:
-        _host(call).coordinator.add_partitions(
-            request.transactional_id,
-            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
-            [TopicPartition(CONSUMER_OFFSETS, partition)],
-            client_version=0,
-            now=call.cluster.now,
-        )
-    except RequestRefusedError as refused:
-        error = _known(refused, call.version, _FENCED_SINCE[AddOffsetsToTxnRequest])
-    call.respond(AddOffsetsToTxnResponse(error_code=error))
+    since = _FENCED_SINCE[AddOffsetsToTxnRequest]
+    _host(call).settle()
+    future.add_done_callback(
+        lambda added: call.respond(AddOffsetsToTxnResponse(error_code=_known(added.error, call.version, since)))
+    )
 
 
 def _end(call: ServerCall[EndTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
-    host = _host(call)
-    try:
-        following = host.coordinator.end(
-            request.transactional_id,
-            ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
-            committed=request.committed,
-            client_version=2 if call.version >= _BUMPS_SINCE else 0,
-            now=call.cluster.now,
-        )
-    except RequestRefusedError as error:
-        answer = EndTxnResponse(error_code=_known(error, call.version, _FENCED_SINCE[EndTxnRequest]))
-    else:
-        answer = EndTxnResponse(producer_id=following.id, producer_epoch=following.epoch)
-    host.settle()
-    call.respond(answer)
+    future = _host(call).coordinator.end(
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        committed=request.committed,
+        client_version=2 if call.version >= _BUMPS_SINCE else 0,
+        now=call.cluster.now,
+    )
+
+    def respond(following: Future[ProducerIdAndEpoch]) -> None:
+        error = _known(following.error, call.version, _FENCED_SINCE[EndTxnRequest])
+        producer = following.value or ProducerIdAndEpoch()
+        call.respond(EndTxnResponse(error_code=error, producer_id=producer.id, producer_epoch=producer.epoch))
+
+    _host(call).settle()
+    future.add_done_callback(respond)
 
 
 def _describe(call: ServerCall[DescribeTransactionsRequest]) -> None:
@@ -254,7 +275,7 @@ def _described(call: ServerCall[Any], transactional_id: str) -> TransactionState
         return TransactionState(error_code=error, transactional_id=transactional_id)
     try:
         found = _host(call).coordinator.describe(transactional_id)
-    except RequestRefusedError as refused:
+    except ApiError as refused:
         return TransactionState(error_code=refused.error, transactional_id=transactional_id)
     seen = (each for each in found.partitions if call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, each.topic))
     return TransactionState(

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
+from kafka_msgs.broker.client_session import ClientSession
+from kafka_msgs.broker.cluster_services import ClusterServices
+from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.messages.access_control_entry_record import AccessControlEntryRecord
 from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.controller.image import MetadataDelta
-    from kafka_msgs.broker.server_call import ClientSession
 
 __all__ = ["AclAuthorizer", "AclIndex", "matches_resource"]
 
@@ -79,7 +77,7 @@ def _pattern(acl: AccessControlEntryRecord) -> _Pattern:
 class AclAuthorizer:
     """The authorizer that follows the ACLs of the image. It is called as ``Cluster.authorizer``."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterServices) -> None:
         self._config = cluster.config
         self._acls = AclIndex()
         cluster.image_listeners.append(self._follow)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
-
-if TYPE_CHECKING:
-    from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["MECHANISMS", "PLAIN", "CredentialStore", "ScramCredential", "ScramMechanismInfo", "scram_keys"]
 
@@ -56,7 +54,7 @@ def scram_keys(salted_password: bytes, hash_name: str) -> tuple[bytes, bytes]:
 class CredentialStore:
     """The passwords of the users of a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterServices) -> None:
         self._cluster = cluster
 
     def accepts(self, user: str, password: str) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka_msgs.broker.client_session import SaslServer
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.server_call import SaslServer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import MissingExtraError, RequestRefusedError
 

@@ -8,7 +8,7 @@ package uses no sockets, clocks or threads. Membership and assignments are in ``
 from kafka_msgs.broker.share.aborted_records import archive_aborted
 from kafka_msgs.broker.share.acknowledgement import StateChange
 from kafka_msgs.broker.share.acquisition import acquire
-from kafka_msgs.broker.share.coordinator import UNSET, ShareCoordinator
+from kafka_msgs.broker.share.coordinator import UNSET, ShareCoordinator, ShareCoordinatorConfig
 from kafka_msgs.broker.share.record_state import (
     AcknowledgementBatch,
     AcquiredRecords,
@@ -39,6 +39,7 @@ __all__ = [
     "PersisterStateBatch",
     "RecordState",
     "ShareCoordinator",
+    "ShareCoordinatorConfig",
     "SharePartition",
     "SharePartitionKey",
     "ShareSession",

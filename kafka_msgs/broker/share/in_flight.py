@@ -14,7 +14,7 @@ from operator import attrgetter
 from attrs import define, field
 
 from kafka_msgs.broker.share.record_state import RecordState
-from kafka_msgs.broker.timer_queue import TimerHandle
+from kafka_msgs.groups.runtime.timer_queue import TimerHandle
 
 __all__ = ["InFlightBatch", "InFlightState"]
 

@@ -33,10 +33,10 @@ from kafka_msgs.broker.share.record_state import (
     PersisterStateBatch,
     RecordState,
 )
-from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import GroupConfig
+from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 
 __all__ = ["Persist", "SharePartition"]
 

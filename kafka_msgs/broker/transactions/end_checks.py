@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Final, NoReturn
 
 from kafka_msgs.broker.transactions.state import TransactionState
-from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, ProducerIdAndEpoch, TransactionMetadata
+from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, TransactionMetadata
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 
 __all__ = ["is_repeated", "refuse"]
 

@@ -15,15 +15,14 @@ from attrs import evolve, frozen
 from kafka_msgs.broker.transactions.state import VALID_PREVIOUS_STATES, TransactionState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, RequestRefusedError
-from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
+from kafka_msgs.groups.runtime.output import NO_EPOCH, ProducerIdAndEpoch
+from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
 
 __all__ = [
     "LAST_EPOCH",
-    "NO_EPOCH",
     "TOPIC",
-    "ProducerIdAndEpoch",
     "TopicPartition",
     "TransactionMetadata",
     "from_value",
@@ -31,9 +30,6 @@ __all__ = [
 
 TOPIC: Final = "__transaction_state"
 """The topic that holds the records."""
-
-NO_EPOCH: Final = -1
-"""The epoch of a producer without an epoch."""
 
 LAST_EPOCH: Final = 2**15 - 2
 """The last epoch for clients. The next one is reserved, so that a producer can always be fenced."""
@@ -49,13 +45,6 @@ class TopicPartition(NamedTuple):
 
     topic: str
     partition: int
-
-
-class ProducerIdAndEpoch(NamedTuple):
-    """A producer id with an epoch."""
-
-    id: int = NO_PRODUCER
-    epoch: int = NO_EPOCH
 
 
 @frozen(kw_only=True)
@@ -193,11 +182,16 @@ class TransactionMetadata:
 
     # Record conversion
 
-    def record(self, version: int) -> TopicRecord:
-        """Return the record of this state, with this value version."""
+    @property
+    def key(self) -> TransactionLogKey:
+        """The key of its records."""
+        return TransactionLogKey(transactional_id=self.transactional_id)
+
+    def to_value(self, version: int) -> TransactionLogValue:
+        """Return the value of the record of this state, with this version."""
         empty = self.status is TransactionState.EMPTY
         modern = version >= 1
-        value = TransactionLogValue(
+        return TransactionLogValue(
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             previous_producer_id=self.previous_producer_id if modern else NO_PRODUCER,
@@ -209,8 +203,6 @@ class TransactionMetadata:
             transaction_last_update_timestamp_ms=self.updated_ms,
             transaction_start_timestamp_ms=self.started_ms,
         )
-        key = TransactionLogKey(transactional_id=self.transactional_id)
-        return TopicRecord(topic=TOPIC, key=key, value=value, version=version)
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[PartitionsSchema]:

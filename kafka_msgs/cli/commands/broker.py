@@ -194,7 +194,8 @@ def broker_command(
     Example: kafka-msgs broker --topic orders:3
     """
     from kafka_msgs.broker import BrokerConfig
-    from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED
+    from kafka_msgs.groups.page import KIP_1071_PAGE
+    from kafka_msgs.groups.profiles import SHIPPED
 
     tls = _server_tls(tls_cert, tls_key, tls_ca)
     shown = {name: (host, number) for name, _, host, number in map(_listener_parts, advertised)}
@@ -234,10 +235,10 @@ async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: 
 
 def _create(name: str, partitions: int, cluster: Cluster) -> None:
     """Create a topic, unless the directory already has it."""
-    from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+    from kafka_msgs.broker.controller.topics import TopicToCreate
 
     if name not in cluster.image.topics:
-        cluster.commit(create_topic(cluster, TopicToCreate(name=name, num_partitions=partitions)))
+        cluster.create_topic(TopicToCreate(name=name, num_partitions=partitions))
 
 
 def _ready(broker: AsyncEmbeddedBroker) -> str:

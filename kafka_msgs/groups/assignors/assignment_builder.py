@@ -14,7 +14,7 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     sized_capacity,
 )
 from kafka_msgs.groups.assignors.spec import Partitions
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["AssignmentBuilder", "in_order"]
 

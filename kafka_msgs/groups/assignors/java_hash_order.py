@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 from uuid import UUID
 
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = [
     "DEFAULT_CAPACITY",

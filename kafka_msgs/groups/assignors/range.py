@@ -18,7 +18,7 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     string_key,
 )
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, MemberSpec, TopicSubscription
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["assign_range"]
 

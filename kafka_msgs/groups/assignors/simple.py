@@ -17,7 +17,7 @@ from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.assignment_builder import AssignmentBuilder, in_order
 from kafka_msgs.groups.assignors.java_hash_order import HashTable, NumberTable, map_copy_capacity
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["assign_simple"]
 

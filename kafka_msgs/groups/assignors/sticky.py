@@ -17,7 +17,7 @@ from kafka_msgs.groups.assignors.java_hash_order import HashTable, hash_map_orde
 from kafka_msgs.groups.assignors.java_priority_queue import add, distribute, new_heap, poll
 from kafka_msgs.groups.assignors.spec import StreamsSpec, TaskAssignment
 from kafka_msgs.groups.assignors.task_space import TaskSpace
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["assign_sticky"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.classic.rebalance import emit_metadata, prepare_rebalance, schedule_heartbeat_timeout
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["create_classic_group", "detach_members"]
 

@@ -6,24 +6,20 @@ The soft state is ``LiveGroup``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, Group, is_expired
-from kafka_msgs.groups.shard_state import OffsetAndPosition, ShardState
-from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, Group, OffsetAndPosition, is_expired
+from kafka_msgs.groups.group_operation import GroupOperation
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.list_groups_response import ListedGroup
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ClassicGroup", "apply_group_metadata"]
 
@@ -104,7 +100,7 @@ class ClassicGroup(Group):
             ),
         )
 
-    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: GroupOperation, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit: its generation must match, and the group must not be completing a rebalance.
 
         A commit outside a transaction counts as a heartbeat of the member.
@@ -127,17 +123,17 @@ class ClassicGroup(Group):
             schedule_heartbeat_timeout(op, self, member)
         return None
 
-    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Refuse if the group is dead. Everybody may fetch offsets."""
         self._refuse_dead()
 
-    def validate_offset_delete(self, op: OperationContext) -> None:
+    def validate_offset_delete(self, op: GroupOperation) -> None:
         """Refuse while the group has members with unknown subscriptions."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS and not self.uses_consumer_protocol:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
 
-    def validate_delete(self, op: OperationContext) -> None:
+    def validate_delete(self, op: GroupOperation) -> None:
         """Refuse while the group has members."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS:
@@ -148,11 +144,11 @@ class ClassicGroup(Group):
             message = f"Group {self.group_id} is in dead state."
             raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
-    def emit_tombstones(self, op: OperationContext) -> None:
+    def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstone of the only record of the group."""
         op.emit(GroupMetadataKey(group=self.group_id), None)
 
-    def cancel_timers(self, op: OperationContext) -> None:
+    def cancel_timers(self, op: GroupOperation) -> None:
         """Do nothing: Kafka keeps the timers of a classic group. They find no group when they expire."""
 
     def subscribes_to(self, topic: str) -> bool:

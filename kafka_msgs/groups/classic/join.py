@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.live_group import LiveGroup
@@ -21,15 +22,13 @@ from kafka_msgs.groups.classic.rebalance import (
     schedule_heartbeat_timeout,
     schedule_member_timeout,
 )
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group_protocol import client_error_for
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["JoinContext", "join_classic_group"]
 
@@ -90,7 +89,7 @@ def _group_to_join(join: JoinContext) -> ClassicGroup | None:
         group.emit_tombstones(op)
         group.cancel_timers(op)
 
-    def appended(error: GroupError | None) -> None:
+    def appended(error: ApiError | None) -> None:
         if error is not None:
             join.refuse(client_error_for(error).error)
 
@@ -160,7 +159,7 @@ def _replace_static_member(join: JoinContext, group: ClassicGroup, old_id: str, 
         prepare_rebalance(op, group)
     else:
 
-        def appended(error: GroupError | None) -> None:
+        def appended(error: ApiError | None) -> None:
             if error is None:
                 _keep_generation(join, live, member, old_leader)
             elif live.members.get(member_id) is member:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.classic_state import ClassicGroupState
@@ -14,11 +12,9 @@ from kafka_msgs.groups.classic.rebalance import (
     maybe_prepare_rebalance_or_complete_join,
     remove_waiting_member,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse, MemberResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["leave_classic_group", "member_response"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.rebalance import prepare_rebalance, schedule_heartbeat_timeout
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["group_loaded", "group_unloaded"]
 

@@ -17,7 +17,7 @@ from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.classic.classic_state import VALID_PREVIOUS_STATES, ClassicGroupState
 from kafka_msgs.groups.classic.members import ClassicGroupMember, MemberTable
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.internal_topics.consumer_protocol import decode_embedded
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata

@@ -9,7 +9,7 @@ from attrs import define
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import DEFAULT_CAPACITY, grown, hash_map_order
-from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse

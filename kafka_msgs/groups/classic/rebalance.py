@@ -7,19 +7,18 @@ first rebalance (KIP-134) also uses ``join-GROUP``. Source: Kafka's ``GroupMetad
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.classic.classic_state import CAN_REBALANCE, ClassicGroupState
+from kafka_msgs.groups.classic.live_group import LiveGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.group_operation import GroupOperation
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.classic.group import ClassicGroup
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "JOIN_TIMEOUT_MS",
@@ -47,6 +46,15 @@ _NOBODY_JOINED_WAIT_MS: Final = 500
 """How long a rebalance waits for static members whose rebalance timeout is 0, in ms. Kafka would retry forever."""
 
 
+class RebalancingGroup(Protocol):
+    """The part of a classic group that a rebalance changes."""
+
+    group_id: str
+
+    @property
+    def live(self) -> LiveGroup: ...
+
+
 def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue) -> None:
     """Emit the record of a classic group."""
     op.emit(GroupMetadataKey(group=group_id), value, _RECORD_VERSION)
@@ -55,7 +63,7 @@ def emit_metadata(op: OperationContext, group_id: str, value: GroupMetadataValue
 # Start and end of a rebalance.
 
 
-def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: ClassicGroup) -> None:
+def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: RebalancingGroup) -> None:
     """Start a rebalance. If one is already in progress, complete its join phase once no member is missing."""
     live = group.live
     if live.state in CAN_REBALANCE:
@@ -64,7 +72,7 @@ def maybe_prepare_rebalance_or_complete_join(op: OperationContext, group: Classi
         complete_join_if_ready(op, group)
 
 
-def complete_join_if_ready(op: OperationContext, group: ClassicGroup) -> None:
+def complete_join_if_ready(op: OperationContext, group: RebalancingGroup) -> None:
     """Complete the join phase if all members have joined. The initial rebalance lasts until its delay ends."""
     live = group.live
     preparing = live.state is ClassicGroupState.PREPARING_REBALANCE
@@ -72,7 +80,7 @@ def complete_join_if_ready(op: OperationContext, group: ClassicGroup) -> None:
         complete_join(op, group)
 
 
-def prepare_rebalance(op: OperationContext, group: ClassicGroup) -> None:
+def prepare_rebalance(op: OperationContext, group: RebalancingGroup) -> None:
     """Start a rebalance, and complete its join phase immediately if all members have joined."""
     live = group.live
     if live.state is ClassicGroupState.COMPLETING_REBALANCE:
@@ -92,10 +100,10 @@ def prepare_rebalance(op: OperationContext, group: ClassicGroup) -> None:
         _wait_for_joins(op, group)
 
 
-def _delay_initial(op: OperationContext, group: ClassicGroup, delay: int, remaining: int) -> None:
+def _delay_initial(op: OperationContext, group: RebalancingGroup, delay: int, remaining: int) -> None:
     """Wait ``delay`` ms for more members; ``remaining`` is the maximum extension in ms if members join."""
 
-    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
+    def elapsed(op: OperationContext, group: RebalancingGroup) -> None:
         if group.live.member_added and remaining:
             group.live.member_added = False
             longer = min(op.config.group_initial_rebalance_delay_ms, remaining)
@@ -106,12 +114,12 @@ def _delay_initial(op: OperationContext, group: ClassicGroup, delay: int, remain
     _schedule(op, _join_key(group), delay, group.group_id, elapsed)
 
 
-def _wait_for_joins(op: OperationContext, group: ClassicGroup, without_timeout_ms: int = 0) -> None:
+def _wait_for_joins(op: OperationContext, group: RebalancingGroup, without_timeout_ms: int = 0) -> None:
     timeout = group.live.rebalance_timeout_ms or without_timeout_ms
     _schedule(op, _join_key(group), timeout, group.group_id, complete_join)
 
 
-def complete_join(op: OperationContext, group: ClassicGroup) -> None:
+def complete_join(op: OperationContext, group: RebalancingGroup) -> None:
     """End the join phase: drop the dynamic members that are missing, and begin the next generation."""
     op.timers.cancel(_join_key(group))
     live = group.live
@@ -130,7 +138,7 @@ def complete_join(op: OperationContext, group: ClassicGroup) -> None:
         _answer_joins(op, group)
 
 
-def _answer_joins(op: OperationContext, group: ClassicGroup) -> None:
+def _answer_joins(op: OperationContext, group: RebalancingGroup) -> None:
     live = group.live
     for member in live.members:
         is_leader = live.leader == member.member_id
@@ -140,7 +148,7 @@ def _answer_joins(op: OperationContext, group: ClassicGroup) -> None:
         live.pending_syncs.add(member.member_id)
     generation = live.generation
 
-    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
+    def elapsed(op: OperationContext, group: RebalancingGroup) -> None:
         _drop_unsynced(op, group, generation)
 
     _schedule(op, _sync_key(group), live.rebalance_timeout_ms, group.group_id, elapsed)
@@ -149,7 +157,9 @@ def _answer_joins(op: OperationContext, group: ClassicGroup) -> None:
 # Assignments.
 
 
-def set_and_propagate_assignment(op: OperationContext, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
+def set_and_propagate_assignment(
+    op: OperationContext, group: RebalancingGroup, assignments: Mapping[str, bytes]
+) -> None:
     """Set the assignments of the members, by member id, and send the pending responses."""
     live = group.live
     for member in live.members:
@@ -158,7 +168,7 @@ def set_and_propagate_assignment(op: OperationContext, group: ClassicGroup, assi
     live.transition_to(ClassicGroupState.STABLE, op.now)
 
 
-def reset_and_propagate_assignment(op: OperationContext, group: ClassicGroup, error: int) -> None:
+def reset_and_propagate_assignment(op: OperationContext, group: RebalancingGroup, error: int) -> None:
     """Clear the assignments, and respond with an error to waiting members."""
     for member in group.live.members:
         member.assignment = b""
@@ -167,7 +177,7 @@ def reset_and_propagate_assignment(op: OperationContext, group: ClassicGroup, er
 
 def _answer_syncs(
     op: OperationContext,
-    group: ClassicGroup,
+    group: RebalancingGroup,
     protocol_type: str | None,
     protocol_name: str | None,
     error: int = ErrorCode.NONE,
@@ -183,7 +193,7 @@ def _answer_syncs(
             schedule_heartbeat_timeout(op, group, member)
 
 
-def remove_pending_sync(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
+def remove_pending_sync(op: OperationContext, group: RebalancingGroup, member_id: str) -> None:
     """Record the SyncGroup of a member, and stop the timer when all members have sent it."""
     live = group.live
     live.pending_syncs.discard(member_id)
@@ -191,7 +201,7 @@ def remove_pending_sync(op: OperationContext, group: ClassicGroup, member_id: st
         op.timers.cancel(_sync_key(group))
 
 
-def _drop_unsynced(op: OperationContext, group: ClassicGroup, generation: int) -> None:
+def _drop_unsynced(op: OperationContext, group: RebalancingGroup, generation: int) -> None:
     live = group.live
     synced = live.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
     if live.generation != generation or not synced or not live.pending_syncs:
@@ -205,26 +215,26 @@ def _drop_unsynced(op: OperationContext, group: ClassicGroup, generation: int) -
 # Sessions of members.
 
 
-def schedule_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
+def schedule_heartbeat_timeout(op: GroupOperation, group: RebalancingGroup, member: ClassicGroupMember) -> None:
     """Remove a member if it sends no request within its session timeout."""
     schedule_member_timeout(op, group, member.member_id, member.session_timeout_ms)
 
 
-def schedule_member_timeout(op: OperationContext, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def schedule_member_timeout(op: GroupOperation, group: RebalancingGroup, member_id: str, timeout_ms: int) -> None:
     """Remove a member or a pending id if it sends no request within ``timeout_ms``."""
 
-    def elapsed(op: OperationContext, group: ClassicGroup) -> None:
+    def elapsed(op: OperationContext, group: RebalancingGroup) -> None:
         _expire_heartbeat(op, group, member_id)
 
     _schedule(op, _heartbeat_key(group, member_id), timeout_ms, group.group_id, elapsed)
 
 
-def cancel_heartbeat_timeout(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
+def cancel_heartbeat_timeout(op: OperationContext, group: RebalancingGroup, member_id: str) -> None:
     """Stop the timer of a member."""
     op.timers.cancel(_heartbeat_key(group, member_id))
 
 
-def _expire_heartbeat(op: OperationContext, group: ClassicGroup, member_id: str) -> None:
+def _expire_heartbeat(op: OperationContext, group: RebalancingGroup, member_id: str) -> None:
     """Remove a member or a pending id that sent no request in time."""
     live = group.live
     member = live.members.get(member_id)
@@ -241,7 +251,7 @@ def _expire_heartbeat(op: OperationContext, group: ClassicGroup, member_id: str)
         complete_join(op, group)
 
 
-def remove_waiting_member(op: OperationContext, group: ClassicGroup, member: ClassicGroupMember) -> None:
+def remove_waiting_member(op: OperationContext, group: RebalancingGroup, member: ClassicGroupMember) -> None:
     """Remove a member, and respond to its pending JoinGroup request with UNKNOWN_MEMBER_ID."""
     group.live.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
     group.live.remove(member.member_id)
@@ -251,29 +261,29 @@ def remove_waiting_member(op: OperationContext, group: ClassicGroup, member: Cla
 
 
 def _schedule(
-    op: OperationContext,
+    op: GroupOperation,
     key: str,
     delay_ms: int,
     group_id: str,
-    operation: Callable[[OperationContext, ClassicGroup], None],
+    operation: Callable[[OperationContext, RebalancingGroup], None],
 ) -> None:
     """Run an operation after a delay, if the group is still a classic group then."""
 
     def run(op: OperationContext) -> None:
         group = op.state.groups.get(group_id)
         if group is not None and group.kind == "classic":
-            operation(op, cast("ClassicGroup", group))
+            operation(op, cast("RebalancingGroup", group))
 
     op.timers.schedule(key, delay_ms, run, retry_backoff_ms=None)
 
 
-def _heartbeat_key(group: ClassicGroup, member_id: str) -> str:
+def _heartbeat_key(group: RebalancingGroup, member_id: str) -> str:
     return f"heartbeat-{group.group_id}-{member_id}"
 
 
-def _join_key(group: ClassicGroup) -> str:
+def _join_key(group: RebalancingGroup) -> str:
     return f"join-{group.group_id}"
 
 
-def _sync_key(group: ClassicGroup) -> str:
+def _sync_key(group: RebalancingGroup) -> str:
     return f"sync-{group.group_id}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.live_group import LiveGroup
+from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.classic.rebalance import (
     emit_metadata,
     maybe_prepare_rebalance_or_complete_join,
@@ -16,15 +16,12 @@ from kafka_msgs.groups.classic.rebalance import (
     reset_and_propagate_assignment,
     set_and_propagate_assignment,
 )
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group_protocol import client_error_for
 from kafka_msgs.groups.metrics import CLASSIC_REBALANCES
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.classic.members import ClassicGroupMember
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["sync_classic_group"]
 
@@ -71,7 +68,7 @@ def _take_assignments(op: OperationContext, group: ClassicGroup, request: SyncGr
     live = group.live
     assignments = {each.member_id: each.assignment for each in request.assignments}
 
-    def appended(error: GroupError | None) -> None:
+    def appended(error: ApiError | None) -> None:
         if live.state is not ClassicGroupState.COMPLETING_REBALANCE or live.generation != request.generation_id:
             return
         if error is None:

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.future import Future
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity

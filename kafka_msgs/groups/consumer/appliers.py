@@ -11,8 +11,9 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, from_current_assignment
 from kafka_msgs.groups.modern_appliers import apply_group, apply_target, apply_target_metadata, for_group, for_member
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH
-from kafka_msgs.groups.shard_state import Applier, ShardState
-from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.message import Message
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey

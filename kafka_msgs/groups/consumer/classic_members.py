@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
@@ -31,10 +32,11 @@ from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_mem
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.modern_group import static_member_of_request
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
@@ -44,9 +46,6 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["CLASSIC_SUPPORT"]
 
@@ -79,7 +78,7 @@ def _join(
         return promise
     updated, becomes_classic = _join_member(op, context, group, request, member_id)
 
-    def joined(error: GroupError | None) -> None:
+    def joined(error: ApiError | None) -> None:
         if error is None:
             op.timers.cancel(join_timer_key(group.group_id, member_id))
             if not becomes_classic:

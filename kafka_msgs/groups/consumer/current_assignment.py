@@ -24,7 +24,7 @@ from kafka_msgs.groups.assignors.java_hash_order import (
 )
 from kafka_msgs.groups.consumer.hash_order import copied, number_order, set_order
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, Owned
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["ReconcileInput", "Reported", "owns_any", "reconcile"]
 

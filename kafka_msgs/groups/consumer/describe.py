@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafka_msgs.errors import GroupError
@@ -13,14 +12,12 @@ from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import find_group
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import each_group
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages import consumer_group_describe_response as response
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["describe", "refuse_description"]
 

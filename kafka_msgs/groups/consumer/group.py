@@ -7,7 +7,7 @@ request has to iterate over all members.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, NoReturn, TypeAlias
+from typing import ClassVar, NamedTuple, NoReturn, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
@@ -15,16 +15,14 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import emit_tombstones
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, epoch_name, stale
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.shard_state import ShardState, subscribe
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["ConsumerGroup", "SubscriberCounts", "Target"]
 
@@ -189,28 +187,28 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
 
     # The interface of each group to the coordinator
 
-    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: GroupOperation, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit offsets: at its epoch, or at the epoch at which it got the partition."""
         member = committing_member(self, committer)
         return None if member is None else _partition_check(member, committer.epoch)
 
-    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Check that a member may fetch offsets: at its own epoch."""
         check_fetch(op, self, member_id, epoch)
 
-    def validate_offset_delete(self, op: OperationContext) -> None:
+    def validate_offset_delete(self, op: GroupOperation) -> None:
         """Accept: topics that a member subscribes to are excluded one by one."""
 
-    def validate_delete(self, op: OperationContext) -> None:
+    def validate_delete(self, op: GroupOperation) -> None:
         """Check that the group has no members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
 
-    def emit_tombstones(self, op: OperationContext) -> None:
+    def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members), iter_kafka_order(self.resolved))
 
-    def cancel_timers(self, op: OperationContext) -> None:
+    def cancel_timers(self, op: GroupOperation) -> None:
         """Do nothing: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:

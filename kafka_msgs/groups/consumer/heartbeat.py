@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 from uuid import UUID
 
 from attrs import evolve
@@ -25,6 +25,7 @@ from kafka_msgs.groups.consumer.membership import (
 from kafka_msgs.groups.consumer.records import emit_current_assignment
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, live_group, update_subscription
 from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -32,6 +33,7 @@ from kafka_msgs.groups.modern_group import (
     schedule_session,
     static_member_of_request,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
@@ -41,18 +43,12 @@ from kafka_msgs.messages.consumer_group_heartbeat_response import (
 )
 from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.group_protocol import RequestValidation
-    from kafka_msgs.groups.operation import OperationContext
-
 __all__ = ["check_heartbeat", "heartbeat"]
 
 _CLIENT_MAKES_ID: Final = 1
 
 
-def check_heartbeat(
-    validation: RequestValidation, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> None:
+def check_heartbeat(services: GroupServices, context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     epoch = request.member_epoch
     if context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH:
@@ -66,7 +62,7 @@ def check_heartbeat(
         _refuse("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
         _refuse("MemberEpoch is invalid.")
-    known = validation.config.group_consumer_assignors
+    known = services.config.group_consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in known:
         message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(known)}."
         raise GroupError(error=ErrorCode.UNSUPPORTED_ASSIGNOR, message=message)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from attrs import evolve
@@ -32,11 +32,9 @@ from kafka_msgs.groups.consumer.records import (
     emit_target_metadata,
 )
 from kafka_msgs.groups.modern_group import rebalance_timer_key, session_timer_key
-from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "GroupLookup",

@@ -8,7 +8,7 @@ becomes a classic group again. ``group.consumer.migration.policy`` allows each d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
@@ -29,8 +29,9 @@ from kafka_msgs.groups.consumer.records import (
     emit_tombstones,
 )
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
-from kafka_msgs.groups.modern_group import schedule_session
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.modern_group import Fence, schedule_session
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
@@ -39,10 +40,6 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ConsumerGroupMemberMetadataValue,
 )
 from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.modern_group import Fence
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 

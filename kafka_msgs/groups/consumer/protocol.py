@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_msgs.groups.consumer.appliers import APPLIERS
 from kafka_msgs.groups.consumer.describe import describe, refuse_description
@@ -13,14 +13,12 @@ from kafka_msgs.groups.consumer.membership import fence_member
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi
 from kafka_msgs.groups.modern_group import schedule_rebalance, schedule_session
-from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["PROTOCOL"]
 

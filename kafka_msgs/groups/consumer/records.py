@@ -6,10 +6,12 @@ The tombstones of a group have an order in which each of them is valid: ``applie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, current_assignment
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_records import ModernRecords
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
 from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
@@ -28,9 +30,6 @@ from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import (
 from kafka_msgs.messages.consumer_group_target_assignment_metadata_value import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "emit_current_assignment",
@@ -82,7 +81,7 @@ def remove_partition_metadata(op: OperationContext, group_id: str) -> None:
     op.emit(ConsumerGroupPartitionMetadataKey(group_id=group_id), None)
 
 
-def emit_tombstones(op: OperationContext, group_id: str, members: Sequence[str], regexes: Sequence[str]) -> None:
+def emit_tombstones(op: GroupOperation, group_id: str, members: Sequence[str], regexes: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members and resolved regular expressions."""
     patterns = (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=each) for each in regexes)
     others = (*patterns, ConsumerGroupPartitionMetadataKey(group_id=group_id))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import define, evolve, frozen
 
@@ -25,16 +25,14 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.hash_order import copied
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import emit_epoch, emit_regex
+from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
-from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.group_protocol import TopicChange
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["RegexChange", "RegexSnapshot", "TopicsVersion", "resolve", "track_topics_image", "update_regexes"]
 

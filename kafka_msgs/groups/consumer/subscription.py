@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from attrs import evolve, frozen
 
@@ -16,15 +16,13 @@ from kafka_msgs.groups.assignors.java_hash_order import HashTable
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
 from kafka_msgs.groups.consumer.hash_order import copied
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.membership import GroupLookup
 from kafka_msgs.groups.consumer.records import emit_epoch, emit_member, remove_partition_metadata
 from kafka_msgs.groups.consumer.regex_subscriptions import RegexChange, RegexSnapshot, update_regexes
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
-from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topic_hash import group_hash
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.consumer.membership import GroupLookup
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "GroupSnapshot",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
@@ -18,11 +18,9 @@ from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.records import emit_current_assignment, emit_target, emit_target_metadata
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, ReplacedMember, SubscriptionChange
 from kafka_msgs.groups.modern_group import Fence, can_compute_assignment, rebalance_timer_key, schedule_rebalance
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.topics_image import TopicsImage
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["TargetAssignment", "previous_target", "reconcile_member", "update_target"]
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.metrics import OFFSET_EXPIRATIONS
 from kafka_msgs.groups.offsets.appliers import emit_offset_tombstone, is_open
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.shard_state import OffsetAndPosition, OffsetTable
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.shard_state import OffsetTable
 from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["delete_offsets_of_topics", "expire_offsets", "schedule_expiry"]

@@ -12,11 +12,12 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.offsets.appliers import find_offset, is_open
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.shard_state import OffsetAndPosition, OffsetTable, ShardState
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.shard_state import OffsetTable, ShardState
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.group_protocol import (
-    GroupProtocol,
-    MultiGroupApi,
-    ProducerIdAndEpoch,
-    SingleGroupApi,
-    accept_any,
-)
+from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, accept_any
 from kafka_msgs.groups.offsets.appliers import apply_legacy_offset, apply_marker, apply_offset
 from kafka_msgs.groups.offsets.commit import (
     commit_offsets,
@@ -21,6 +15,7 @@ from kafka_msgs.groups.offsets.commit import (
 from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
 from kafka_msgs.groups.offsets.expiration import delete_offsets_of_topics, schedule_expiry
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
+from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest

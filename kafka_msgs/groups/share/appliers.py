@@ -16,9 +16,11 @@ from kafka_msgs.groups.modern_appliers import (
     in_order,
 )
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH
-from kafka_msgs.groups.shard_state import Applier, ShardState
-from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.undo_log import Changes
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState
+from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.member import ShareMember
 from kafka_msgs.message import Message
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeAlias
-from uuid import UUID
-
-from attrs import field, frozen
+from typing import ClassVar, NoReturn
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import ModernGroup
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.shard_state import ShardState, subscribe
+from kafka_msgs.groups.share.member import Partitions, ShareMember
 from kafka_msgs.groups.share.records import emit_tombstones
-from kafka_msgs.groups.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
-from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 from kafka_msgs.messages.share_group_state_partition_metadata_value import ShareGroupStatePartitionMetadataValue
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
-
-__all__ = ["Partitions", "ShareGroup", "ShareMember"]
-
-Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
-"""Partitions by topic id, in the order of Kafka's maps."""
-
-_NEW_METADATA: Final = ShareGroupMemberMetadataValue(rack_id=None)
-_STABLE: Final = 0
-
-
-@frozen(kw_only=True)
-class ShareMember:
-    """A member. ``metadata`` is the value of its record. ``assigned`` are the partitions that it reads."""
-
-    member_id: str
-    metadata: ShareGroupMemberMetadataValue = _NEW_METADATA
-    epoch: int = 0
-    previous_epoch: int = -1
-    state: int = _STABLE
-    assigned: Partitions = field(factory=dict)
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        """Return whether the member has reached the target of that epoch."""
-        return self.state == _STABLE and self.epoch == epoch
+__all__ = ["ShareGroup"]
 
 
 class ShareGroup(ModernGroup[ShareMember, Partitions]):
@@ -105,15 +77,15 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     # The interface of each group to the coordinator
 
-    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: GroupOperation, committer: Committer) -> CommitCheck | None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
-    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
-    def validate_offset_delete(self, op: OperationContext) -> None:
+    def validate_offset_delete(self, op: GroupOperation) -> None:
         """Refuse: a share group has no committed offsets."""
         self._refuse_offsets()
 
@@ -121,22 +93,22 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         message = f"Group {self.group_id} is not a consumer group."
         raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
 
-    def validate_delete(self, op: OperationContext) -> None:
+    def validate_delete(self, op: GroupOperation) -> None:
         """Check that the group has no members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
 
-    def emit_tombstones(self, op: OperationContext) -> None:
+    def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members))
 
-    def cancel_timers(self, op: OperationContext) -> None:
+    def cancel_timers(self, op: GroupOperation) -> None:
         """Do nothing: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """Return None: a share group has no committed offsets that could expire."""
         return None
 
-    def expires(self, op: OperationContext) -> bool:
+    def expires(self, op: GroupOperation) -> bool:
         """Return False: an empty share group stays until it is deleted."""
         return False

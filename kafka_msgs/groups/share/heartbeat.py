@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from attrs import evolve
 
@@ -12,6 +12,7 @@ from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_
 from kafka_msgs.groups.assignors.simple import assign_simple
 from kafka_msgs.groups.assignors.spec import GroupSpec, TopicSubscription
 from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.metrics import SHARE_REBALANCES
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
@@ -20,9 +21,12 @@ from kafka_msgs.groups.modern_group import (
     schedule_session,
     session_timer_key,
 )
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.share.group import Partitions, ShareGroup, ShareMember
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
+from kafka_msgs.groups.share.member import Partitions, ShareMember
 from kafka_msgs.groups.share.records import (
     emit_current_assignment,
     emit_epoch,
@@ -31,7 +35,6 @@ from kafka_msgs.groups.share.records import (
     emit_target,
     emit_target_metadata,
 )
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
@@ -42,16 +45,10 @@ from kafka_msgs.messages.share_group_heartbeat_response import (
 )
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.group_protocol import RequestValidation
-    from kafka_msgs.groups.operation import OperationContext
-
 __all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
 
 
-def check_heartbeat(
-    validation: RequestValidation, context: RequestContext, request: ShareGroupHeartbeatRequest
-) -> None:
+def check_heartbeat(services: GroupServices, context: RequestContext, request: ShareGroupHeartbeatRequest) -> None:
     """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():

@@ -7,12 +7,13 @@ committed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from attrs import evolve
 
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import (
     HashTable,
     NumberTable,
@@ -21,20 +22,19 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     hash_set_order,
     map_copy_capacity,
 )
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.group_protocol import TopicChange
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.member import Partitions
 from kafka_msgs.groups.share_persister import UNSET
-from kafka_msgs.groups.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
     TopicInfo,
     TopicPartitionsInfo,
 )
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.future import Future
-    from kafka_msgs.groups.group_protocol import TopicChange
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = [
     "begin_deletion",
@@ -95,7 +95,7 @@ def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) ->
     begin_initialization(op, group, ordered)
     group_id, epoch = group.group_id, group.epoch
 
-    def follow(error: GroupError | None) -> None:
+    def follow(error: ApiError | None) -> None:
         if error is None:
             op.run_at_next_tick(lambda: _ask(op, group_id, epoch, ordered))
 

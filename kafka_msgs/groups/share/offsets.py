@@ -7,17 +7,19 @@ The offsets are in the state of share partitions, which the share coordinator st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.heartbeat import find_group
 from kafka_msgs.groups.share.initialization import (
     begin_deletion_of_topics,
@@ -26,15 +28,13 @@ from kafka_msgs.groups.share.initialization import (
     end_deletion_of_topics,
     finish_initialization,
 )
+from kafka_msgs.groups.share.member import Partitions
 from kafka_msgs.messages import alter_share_group_offsets_response as altered
 from kafka_msgs.messages import delete_share_group_offsets_response as deleted
 from kafka_msgs.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
 from kafka_msgs.messages.delete_share_group_offsets_request import DeleteShareGroupOffsetsRequest
 from kafka_msgs.messages.share_group_state_partition_metadata_value import TopicPartitionsInfo
 from kafka_msgs.schema import ZERO_UUID
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["OFFSET_APIS"]
 
@@ -57,7 +57,7 @@ def alter_offsets(
         begin_initialization(op, group, {each: _info(op, each, offsets[each]) for each in hash_map_order(offsets)})
     answer, epoch = op.new_future(), group.epoch
 
-    def ask(error: GroupError | None) -> None:
+    def ask(error: ApiError | None) -> None:
         if error is None:
             failures = _initialize(op, group_id, epoch, offsets)
             if offsets and not failures:
@@ -122,7 +122,7 @@ def _altered(
 
 
 def _altered_partition(
-    partition: int, *, known: bool, error: GroupError | None
+    partition: int, *, known: bool, error: ApiError | None
 ) -> altered.AlterShareGroupOffsetsResponsePartition:
     if not known:
         error = GroupError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=_UNKNOWN)
@@ -148,7 +148,7 @@ def delete_offsets(
     failed = [_undeletable(op, name) for name in names if name not in doomed] if known else []
     answer = op.new_future()
 
-    def ask(error: GroupError | None) -> None:
+    def ask(error: ApiError | None) -> None:
         if error is not None:
             return
         done = [_forget(op, group_id, name, partitions) for name, partitions in doomed.items()]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
 from kafka_msgs.groups.modern_group import schedule_session
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.share.appliers import APPLIERS
-from kafka_msgs.groups.share.group import ShareGroup, ShareMember
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
+from kafka_msgs.groups.share.member import ShareMember
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages import share_group_describe_response as response
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["PROTOCOL"]
 

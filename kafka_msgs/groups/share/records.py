@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_records import ModernRecords
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.share.member import ShareMember
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_current_member_assignment_value import (
     ShareGroupCurrentMemberAssignmentValue,
@@ -24,10 +27,6 @@ from kafka_msgs.messages.share_group_target_assignment_metadata_key import Share
 from kafka_msgs.messages.share_group_target_assignment_metadata_value import (
     ShareGroupTargetAssignmentMetadataValue,
 )
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
-    from kafka_msgs.groups.share.group import ShareMember
 
 __all__ = [
     "emit_current_assignment",
@@ -72,6 +71,6 @@ def emit_current_assignment(op: OperationContext, group_id: str, member: ShareMe
     op.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def emit_tombstones(op: OperationContext, group_id: str, members: Sequence[str]) -> None:
+def emit_tombstones(op: GroupOperation, group_id: str, members: Sequence[str]) -> None:
     """Emit the tombstones of all records of a group with these members."""
     _RECORDS.emit_tombstones(op, group_id, members, [ShareGroupStatePartitionMetadataKey(group_id=group_id)])

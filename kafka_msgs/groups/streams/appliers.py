@@ -14,12 +14,13 @@ from kafka_msgs.groups.modern_group import (
     remove_target_metadata,
     set_target_metadata,
 )
-from kafka_msgs.groups.shard_state import Applier, ShardState, subscribe
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.shard_state import ShardState, subscribe
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TaskId, TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.undo_log import Changes
 from kafka_msgs.message import Message
 from kafka_msgs.messages import streams_group_current_member_assignment_value as current
 from kafka_msgs.messages.streams_group_current_member_assignment_key import StreamsGroupCurrentMemberAssignmentKey

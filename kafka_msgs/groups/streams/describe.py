@@ -11,22 +11,22 @@ from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_k
 from kafka_msgs.groups.group_protocol import MultiGroupApi
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams.authorization import check_described, check_enabled
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
     ConfiguredTopic,
     ConfiguredTopology,
     configure,
 )
+from kafka_msgs.groups.streams.extension import resolve_patterns
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.streams.source_patterns import resolve
 from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.streams.topology_descriptions import with_description
-from kafka_msgs.groups.timeline_map import iter_kafka_order
+from kafka_msgs.groups.streams.validation import check_enabled
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_describe_response import (
@@ -57,15 +57,12 @@ def describe(
     op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[DescribedGroup]:
     """Describe the groups of one partition."""
-    return [_described_or_error(op, context, request, group_id) for group_id in group_ids]
+    return [_described_or_error(op, request, group_id) for group_id in group_ids]
 
 
-def _described_or_error(
-    op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_id: str
-) -> DescribedGroup:
+def _described_or_error(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
     try:
         check_enabled(op.config, op.profile, op.image)
-        check_described(op.profile.streams, context, group_id)
         group = live_group(op, group_id)
         found = described(op, group)
         return with_description(op, group, found) if request.include_topology_description else found
@@ -113,7 +110,7 @@ def _configured_topology(op: OperationContext, group: StreamsGroup) -> Configure
         return group.configured
     if op.quirks.streams_load_forgets_counts:
         return None
-    topology, missing = resolve(sent, op.image.topics)
+    topology, missing = resolve_patterns(op, sent)
     return configure(topology, op.image.topics, group.metadata_hash, missing)
 
 

@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_protocol import client_error_for
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 
 __all__ = ["clean_up", "delete_description_then", "delete_descriptions", "has_description"]
 
@@ -164,7 +163,7 @@ def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
         if isinstance(group, StreamsGroup) and group.is_empty and group.stored_description != NO_EPOCH:
             found.append(group_id)
             if group.stored_description != UNCERTAIN:
-                op.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
+                op.emit(*group.metadata_record(stored_description_topology_epoch=UNCERTAIN))
     return found
 
 
@@ -198,4 +197,4 @@ def _note_deleted(op: OperationContext, group_ids: Iterable[str]) -> None:
         group = op.state.groups.get(group_id)
         if isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH:
             stored = NO_EPOCH if group.stored_description == UNCERTAIN else UNCERTAIN
-            op.emit(*records.metadata_record(group, stored_description_topology_epoch=stored))
+            op.emit(*group.metadata_record(stored_description_topology_epoch=stored))

@@ -12,13 +12,13 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, grouped
-from kafka_msgs.groups.timeline_map import iter_kafka_order
-from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TopicPartition
+from kafka_msgs.messages.streams_group_heartbeat_response import Endpoint, EndpointToPartitions, TaskIds, TopicPartition
 
-__all__ = ["all_endpoints", "task_partitions"]
+__all__ = ["all_endpoints", "task_ids", "task_partitions"]
 
 
 def all_endpoints(
@@ -80,3 +80,9 @@ def _note_missing(op: OperationContext) -> None:
     """Fail as Kafka does if the topology and the topics do not match the tasks."""
     if op.quirks.streams_endpoint_needs_topology:
         raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
+    """Return tasks in the form of a response, in Kafka's order."""
+    by_subtopology = dict(grouped(tasks))
+    return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))

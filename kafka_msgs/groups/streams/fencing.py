@@ -14,12 +14,12 @@ from kafka_msgs.groups.modern_group import (
     static_member_of_request,
 )
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
-from kafka_msgs.groups.streams.migration import downgrade, may_downgrade
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -65,11 +65,12 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
     """Remove members. The group is downgraded if only members of the classic protocol remain."""
     if not members:
         return
-    if may_downgrade(op, group, members):
-        downgrade(op, group, members)
+    extension = streams_extension(op)
+    if extension is not None and extension.may_downgrade(op, group, members):
+        extension.downgrade(op, group, members)
         return
     group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
-    metadata = records.metadata_record(group, epoch=epoch)
+    metadata = group.metadata_record(epoch=epoch)
     for member in members:
         for key, value in records.member_tombstones(group_id, member.member_id):
             op.emit(key, value)

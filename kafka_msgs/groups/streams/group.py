@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from attrs import Factory, define, frozen
@@ -13,19 +13,19 @@ from attrs import Factory, define, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
+from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup
 from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
+from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
 
 __all__ = [
     "NO_EPOCH",
@@ -179,7 +179,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         """Return the name of the state as Kafka writes it."""
         return self.state.value
 
-    def state_filter(self, op: OperationContext) -> str:
+    def state_filter(self, op: GroupOperation) -> str:
         """Return the name of the state in lower case, see ``Quirks.streams_not_ready_apart``."""
         is_apart = op.quirks.streams_not_ready_apart and self.state is StreamsGroupState.NOT_READY
         return "not_ready" if is_apart else super().state_filter(op)
@@ -206,7 +206,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
 
     # For offsets.
 
-    def validate_offset_commit(self, op: OperationContext, committer: Committer) -> CommitCheck | None:
+    def validate_offset_commit(self, op: GroupOperation, committer: Committer) -> CommitCheck | None:
         """Check that a member may commit. At an older epoch it may commit the active tasks that it already had then."""
         member = committing_member(self, committer)
         if member is None:
@@ -215,24 +215,40 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
             raise stale(member, "Topology is not available for offset commit validation.")
         return partial(_check_commit, self.topology, member, committer.epoch)
 
-    def validate_offset_fetch(self, op: OperationContext, *, member_id: str | None, epoch: int) -> None:
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
         check_fetch(op, self, member_id, epoch)
 
-    def validate_offset_delete(self, op: OperationContext) -> None:
+    def validate_offset_delete(self, op: GroupOperation) -> None:
         """Accept: the topics that the group reads are checked one by one."""
 
-    def validate_delete(self, op: OperationContext) -> None:
+    def validate_delete(self, op: GroupOperation) -> None:
         """Refuse to delete a group with members."""
         if self.members:
             raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
 
-    def emit_tombstones(self, op: OperationContext) -> None:
+    def metadata_record(self, **changes: Any) -> records.Record:
+        """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""
+        configs: Mapping[str, str] = changes.pop("last_assignment_configs", self.configs)
+        known = {
+            "epoch": self.epoch,
+            "metadata_hash": self.metadata_hash,
+            "validated_topology_epoch": self.validated_epoch,
+            "stored_description_topology_epoch": self.stored_description,
+            "failed_description_topology_epoch": self.failed_description,
+        }
+        value = StreamsGroupMetadataValue(
+            **(known | changes),
+            last_assignment_configs=tuple(LastAssignmentConfig(key=key, value=configs[key]) for key in sorted(configs)),
+        )
+        return StreamsGroupMetadataKey(group_id=self.group_id), value
+
+    def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
         for key, value in records.group_tombstones(self.group_id, iter_kafka_order(self.members)):
             op.emit(key, value)
 
-    def cancel_timers(self, op: OperationContext) -> None:
+    def cancel_timers(self, op: GroupOperation) -> None:
         """Cancel the timer of the initial rebalance."""
         op.stop_timer(initial_rebalance_key(self.group_id))
 
@@ -244,7 +260,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         """Offsets expire by the time of their commit."""
         return is_expired
 
-    def expires(self, op: OperationContext) -> bool:
+    def expires(self, op: GroupOperation) -> bool:
         """Return whether the group may expire: with a stored description it stays until the plugin has deleted it."""
         return op.topology_plugin is None or self.stored_description == NO_EPOCH
 

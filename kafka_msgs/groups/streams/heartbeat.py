@@ -22,15 +22,16 @@ from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams import fencing, membership, records
-from kafka_msgs.groups.streams.authorization import check_enabled
+from kafka_msgs.groups.streams.classic_metadata import with_classic_member
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.current_assignment import reconcile
+from kafka_msgs.groups.streams.extension import resolve_patterns, streams_extension
 from kafka_msgs.groups.streams.group import (
     RefinedAssignment,
     StreamsGroup,
@@ -39,16 +40,13 @@ from kafka_msgs.groups.streams.group import (
     initial_rebalance_key,
 )
 from kafka_msgs.groups.streams.heartbeat_response import answer
-from kafka_msgs.groups.streams.migration import upgrade
-from kafka_msgs.groups.streams.source_patterns import resolve
 from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
 from kafka_msgs.groups.streams.task_offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
 from kafka_msgs.groups.streams.topology_updates import accepted_topology
-from kafka_msgs.groups.streams.user_data import with_classic_member
-from kafka_msgs.groups.streams.validation import check_unchecked_by_kafka, invalid_request
+from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka, invalid_request
 from kafka_msgs.groups.topic_hash import group_hash
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
@@ -176,8 +174,7 @@ class HeartbeatHandler:
             return self.group.epoch
         epoch = self.group.epoch + 1
         self.written.append(
-            records.metadata_record(
-                self.group,
+            self.group.metadata_record(
                 epoch=epoch,
                 metadata_hash=metadata_hash,
                 validated_topology_epoch=validated,
@@ -201,8 +198,8 @@ class HeartbeatHandler:
             group.emit_tombstones(op)
             group.cancel_timers(op)
             found = StreamsGroup(request.group_id)
-        elif isinstance(group, ClassicGroup) and op.profile.streams.online_migration:
-            found = upgrade(op, group, fencing.fence_member)
+        elif isinstance(group, ClassicGroup) and (extension := streams_extension(op)) is not None:
+            found = extension.upgrade(op, group, fencing.fence_member)
         else:
             found = membership.require_streams(group)
         membership.check_capacity(op, found, request)
@@ -270,7 +267,7 @@ class HeartbeatHandler:
         is_new = topology is not group.topology
         if not is_new and known is not None and not group.needs_refresh(op.now):
             return known, metadata_hash
-        topology, missing = resolve(topology, op.image.topics)
+        topology, missing = resolve_patterns(op, topology)
         names = topology.input_topics if rules.ignores_internal_topic_changes else topology.required_topics
         metadata_hash = group_hash(op.image, names)
         if metadata_hash != group.metadata_hash:

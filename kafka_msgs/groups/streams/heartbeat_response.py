@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
-from kafka_msgs.groups.streams.endpoints import all_endpoints
+from kafka_msgs.groups.streams.endpoints import all_endpoints, task_ids
 from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.target_assignment import TAGS
-from kafka_msgs.groups.streams.tasks import TaskId, grouped
 from kafka_msgs.groups.streams.topic_creation import request_internal_topics
-from kafka_msgs.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse, TaskIds
+from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
+from kafka_msgs.messages.streams_group_heartbeat_response import Status, StreamsGroupHeartbeatResponse
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
-
-__all__ = ["answer", "task_ids"]
+__all__ = ["answer"]
 
 _COMMA: Final = re.compile(r"\s*,\s*")
 
 
+class HeartbeatResult(Protocol):
+    """The result of a heartbeat: the member before and after it, and the records to emit."""
+
+    op: OperationContext
+    context: RequestContext
+    request: StreamsGroupHeartbeatRequest
+    group: StreamsGroup
+    member: StreamsGroupMember
+    updated: StreamsGroupMember
+    replaced: str | None
+    joins: bool
+    is_new: bool
+    written: list[records.Record]
+    problems: list[TopologyProblem]
+
+
 def answer(
-    beat: HeartbeatHandler, configured: ConfiguredTopology, configs: Mapping[str, str]
+    beat: HeartbeatResult, configured: ConfiguredTopology, configs: Mapping[str, str]
 ) -> StreamsGroupHeartbeatResponse:
     """Emit the records of a heartbeat, and return its response."""
     op, group, member, updated = beat.op, beat.group, beat.member, beat.updated
@@ -63,9 +78,9 @@ def answer(
     )
 
 
-def _add_problems(beat: HeartbeatHandler, configured: ConfiguredTopology, configs: Mapping[str, str]) -> None:
+def _add_problems(beat: HeartbeatResult, configured: ConfiguredTopology, configs: Mapping[str, str]) -> None:
     problems = beat.problems
-    problem = request_internal_topics(beat.op, beat.context, beat.group, configured)
+    problem = request_internal_topics(beat.op, beat.group, configured)
     if problem is not None:
         problems.append(problem)
     requester = beat.group.soft.shutdown_member
@@ -87,7 +102,7 @@ def _add_problems(beat: HeartbeatHandler, configured: ConfiguredTopology, config
             problems.append(TopologyProblem(StatusCode.MISSING_CLIENT_TAGS, detail))
 
 
-def _status(beat: HeartbeatHandler) -> tuple[Status, ...] | None:
+def _status(beat: HeartbeatResult) -> tuple[Status, ...] | None:
     """Return the status list, or None if it is unchanged and the profile reports changes only."""
     status = tuple(Status(status_code=each.status, status_detail=each.detail) for each in beat.problems)
     if not beat.op.profile.streams.reports_status_changes_only:
@@ -103,9 +118,3 @@ def _adopt(op: OperationContext, made: StreamsGroup) -> None:
     group.soft = made.soft
     op.set_derived(group, "configured", made.configured)
     op.set_derived(group, "refined", made.refined)
-
-
-def task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    """Return tasks in the form of a response, in Kafka's order."""
-    by_subtopology = dict(grouped(tasks))
-    return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))

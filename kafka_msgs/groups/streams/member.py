@@ -9,8 +9,8 @@ from attrs import evolve, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.streams.classic_metadata import classic_member
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TasksTupleWithEpochs
-from kafka_msgs.groups.streams.user_data import classic_member
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 
 __all__ = ["NEW_METADATA", "MemberState", "StreamsGroupMember"]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group_protocol import GroupProtocol, RequestValidation, SingleGroupApi, TopicChange
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, TopicChange
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams.appliers import APPLIERS
-from kafka_msgs.groups.streams.authorization import check_heartbeat
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.description_cleanup import clean_up
+from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.fencing import loaded
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import heartbeat
-from kafka_msgs.groups.streams.source_patterns import has_patterns
 from kafka_msgs.groups.streams.topic_creation import creation_failed
 from kafka_msgs.groups.streams.topology_descriptions import UPDATE
 from kafka_msgs.groups.streams.validation import check
@@ -29,20 +27,15 @@ def _refuse(request: StreamsGroupHeartbeatRequest, error: GroupError, version: i
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
-def _check(validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
-    check_heartbeat(validation, context, request)
-    check(validation, context, request)
-
-
 def _refresh(op: OperationContext, group: StreamsGroup) -> None:
     group.request_refresh()
 
 
 def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
     """Resolve the topics again for all groups whose topologies have patterns."""
-    if op.profile.streams.source_patterns:
+    if (extension := streams_extension(op)) is not None:
         for group in op.state.groups.values():
-            if isinstance(group, StreamsGroup) and group.topology is not None and has_patterns(group.topology):
+            if isinstance(group, StreamsGroup) and group.topology and extension.has_patterns(group.topology):
                 group.request_refresh()
 
 
@@ -53,7 +46,7 @@ PROTOCOL: Final = GroupProtocol(
             group=lambda request: request.group_id,
             handle=heartbeat,
             refuse=_refuse,
-            check=_check,
+            check=check,
         ),
         DESCRIBE,
         UPDATE,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs, grouped
@@ -14,16 +14,12 @@ from kafka_msgs.messages.streams_group_current_member_assignment_key import Stre
 from kafka_msgs.messages.streams_group_current_member_assignment_value import StreamsGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.streams_group_member_metadata_key import StreamsGroupMemberMetadataKey
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
-from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
 from kafka_msgs.messages.streams_group_target_assignment_member_key import StreamsGroupTargetAssignmentMemberKey
 from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_key import StreamsGroupTargetAssignmentMetadataKey
 from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_key import StreamsGroupTopologyKey
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.streams.group import StreamsGroup
 
 __all__ = [
     "Record",
@@ -32,30 +28,12 @@ __all__ = [
     "group_tombstones",
     "member_record",
     "member_tombstones",
-    "metadata_record",
     "target_record",
     "topology_record",
 ]
 
 Record: TypeAlias = tuple[Message, CoordinatorValue | None]
 """A key and its value, or None for a tombstone."""
-
-
-def metadata_record(group: StreamsGroup, **changes: Any) -> Record:
-    """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""
-    configs: Mapping[str, str] = changes.pop("last_assignment_configs", group.configs)
-    known = {
-        "epoch": group.epoch,
-        "metadata_hash": group.metadata_hash,
-        "validated_topology_epoch": group.validated_epoch,
-        "stored_description_topology_epoch": group.stored_description,
-        "failed_description_topology_epoch": group.failed_description,
-    }
-    value = StreamsGroupMetadataValue(
-        **(known | changes),
-        last_assignment_configs=tuple(LastAssignmentConfig(key=key, value=configs[key]) for key in sorted(configs)),
-    )
-    return StreamsGroupMetadataKey(group_id=group.group_id), value
 
 
 def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:

@@ -16,6 +16,7 @@ from kafka_msgs.groups.assignors import TASK_ASSIGNORS, spec
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.modern_group import can_compute_assignment
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup, initial_rebalance_key
@@ -23,7 +24,6 @@ from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.task_offsets import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology_updates import keep_tasks_of_old_topology
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 
 __all__ = [
     "STANDBY_REPLICAS",

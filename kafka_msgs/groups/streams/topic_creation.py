@@ -11,8 +11,6 @@ from typing import Final
 from attrs import evolve
 
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams.authorization import may_create
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup, TopicCreation
 from kafka_msgs.groups.streams.membership import live_group
@@ -24,7 +22,7 @@ _LAST_WAIT_MS: Final = 60_000
 
 
 def request_internal_topics(
-    op: OperationContext, context: RequestContext, group: StreamsGroup, configured: ConfiguredTopology
+    op: OperationContext, group: StreamsGroup, configured: ConfiguredTopology
 ) -> TopologyProblem | None:
     """Request the missing topics, if an attempt is due. Return the problem of the topology for the status list."""
     problem = configured.problem
@@ -34,8 +32,6 @@ def request_internal_topics(
     if not op.profile.streams.limits_topic_creation:
         op.create_topics(configured.to_create)
         return problem
-    if not may_create(context, [topic.name for topic in configured.to_create]):
-        return evolve(problem, detail=f"{problem.detail}. The client is not authorized to create them.")
     known = group.soft.creation or TopicCreation()
     if op.now >= known.next_attempt:
         op.create_topics(configured.to_create)

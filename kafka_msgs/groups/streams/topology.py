@@ -42,7 +42,7 @@ class StreamsTopology:
         if self.value.epoch < 0 or len(self.subtopologies) != len(self.value.subtopologies):
             raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
 
-    @property
+    @cached_property
     def epoch(self) -> int:
         """The epoch that the client set for the topology."""
         return self.value.epoch

@@ -12,12 +12,13 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.future import Future
+from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import group_not_found
-from kafka_msgs.groups.group_protocol import RequestValidation, SingleGroupApi
+from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.group_protocol import SingleGroupApi
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.groups.streams.description_plugin import DescriptionFailure, DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
@@ -61,7 +62,7 @@ def ask_for_description(
         return response
     promise = op.new_future()
 
-    def finish(error: GroupError | None) -> None:
+    def finish(error: ApiError | None) -> None:
         if error is not None:
             promise.fail(error)
         else:
@@ -73,9 +74,9 @@ def ask_for_description(
 
 
 def _check(
-    validation: RequestValidation, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
+    services: GroupServices, context: RequestContext, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> None:
-    if validation.plugin is None:
+    if services.plugin is None:
         raise GroupError(
             error=ErrorCode.UNSUPPORTED_VERSION,
             message="The broker has no streams group topology description plugin configured.",
@@ -91,10 +92,10 @@ def update(
     group = op.state.groups.get(request.group_id)
     is_there = isinstance(group, StreamsGroup)
     if isinstance(group, StreamsGroup) and group.stored_description != UNCERTAIN:
-        op.emit(*records.metadata_record(group, stored_description_topology_epoch=UNCERTAIN))
+        op.emit(*group.metadata_record(stored_description_topology_epoch=UNCERTAIN))
     promise = op.new_future()
 
-    def follow(error: GroupError | None) -> None:
+    def follow(error: ApiError | None) -> None:
         if error is None and is_there:
             _store(op, request, promise)
         else:
@@ -168,11 +169,7 @@ def _note_result(op: OperationContext, group_id: str, epoch: int, is_refused: bo
         failed = max(failed, epoch)
     else:
         stored = UNCERTAIN if stored == NO_EPOCH else max(stored, epoch)
-    op.emit(
-        *records.metadata_record(
-            group, stored_description_topology_epoch=stored, failed_description_topology_epoch=failed
-        )
-    )
+    op.emit(*group.metadata_record(stored_description_topology_epoch=stored, failed_description_topology_epoch=failed))
 
 
 def with_description(

@@ -10,21 +10,34 @@ from typing import Final, NoReturn
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group_protocol import RequestValidation
+from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from kafka_msgs.groups.profiles import StreamsRules
+from kafka_msgs.groups.profiles import Profile, StreamsRules
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
-__all__ = ["check", "check_names", "check_translated", "check_unchecked_by_kafka", "invalid_request"]
+__all__ = ["check", "check_enabled", "check_names", "check_translated", "check_unchecked_by_kafka", "invalid_request"]
 
 _BLANKS: Final = "".join(map(chr, range(33)))
 """The characters that Java's ``String.trim`` removes."""
 
 
-def check(validation: RequestValidation, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
+_PROTOCOL: Final = "streams"
+
+
+def check_enabled(config: CoordinatorConfig, profile: Profile, image: TopicsImage) -> None:
+    """Refuse the protocol with ``UNSUPPORTED_VERSION`` if it is not enabled, or if its feature has too low a level."""
+    name, lowest = ("group.version", 2) if profile.streams.requires_group_version else ("streams.version", 1)
+    level = image.features.get(name)
+    if _PROTOCOL not in config.group_coordinator_rebalance_protocols or (level is not None and level < lowest):
+        raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION)
+
+
+def check(services: GroupServices, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse an invalid request with ``INVALID_REQUEST`` or ``STREAMS_INVALID_TOPOLOGY``."""
-    rules = validation.profile.streams
+    rules = services.profile.streams
     if not rules.source_patterns:
         _check_no_patterns(request.topology)
     _check_names(rules, request)
@@ -60,10 +73,10 @@ def _check_no_patterns(topology: Topology | None) -> None:
 
 
 def _check_roles(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
-    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
-    if all(tasks is None for tasks in roles):
+    missing = (request.active_tasks, request.standby_tasks, request.warmup_tasks).count(None)
+    if missing == 3:
         return
-    if any(tasks is None for tasks in roles):
+    if missing:
         _refuse("If one task-type is non-null, all must be non-null.")
     if rules.disjoint_roles:
         _check_disjoint(request)

@@ -26,10 +26,10 @@ from kafka_msgs.broker.share import (
     SharePartition,
     acquire,
 )
-from kafka_msgs.broker.timer_queue import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.runtime.timer_queue import TimerQueue
 from tests.broker.share.oracle import ShareOracle
 from tests.broker.share.scripts import Script
 

@@ -9,7 +9,7 @@ import pytest
 from attrs import define
 
 from kafka_msgs.broker.coordinators.leadership import find_log, iter_records
-from kafka_msgs.broker.coordinators.share_service import share_coordinator
+from kafka_msgs.broker.coordinators.share_service import find_share_service
 from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -365,24 +365,24 @@ def test_an_unknown_topic_is_an_error_of_its_partitions() -> None:
 def test_the_state_of_a_deleted_topic_is_forgotten() -> None:
     group = Group.start("one")
     group.fetch("one")
-    coordinator = share_coordinator(group.cluster.cluster, SharePartitionKey("g", group.topic_id, 0))
     key = SharePartitionKey("g", group.topic_id, 0)
-    assert [state for _, state in coordinator.needed_from()] != []
+    coordinator = find_share_service(group.cluster.cluster, key).coordinator
+    assert [state for shard in coordinator.shards.values() for state in shard.state.states] == [key]
     group.cluster.call(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1000), 6)
-    assert [state for _, state in coordinator.needed_from()] == []
+    assert [state for shard in coordinator.shards.values() for state in shard.state.states] == []
     with pytest.raises(RequestRefusedError):
-        coordinator.summary(key)
+        coordinator.read_summary(key)
 
 
 def test_a_deleted_group_has_no_state() -> None:
     group = Group.start("one")
     group.fetch("one")
     key = SharePartitionKey("g", group.topic_id, 0)
-    coordinator = share_coordinator(group.cluster.cluster, key)
-    assert coordinator.summary(key) is not None
+    coordinator = find_share_service(group.cluster.cluster, key).coordinator
+    assert coordinator.read_summary(key) is not None
     group.cluster.call(heartbeat("g", "one", -1), 1)
     assert group.cluster.call(DeleteGroupsRequest(groups_names=("g",)), 2).results[0].error_code == 0
-    assert coordinator.summary(key) is None
+    assert coordinator.read_summary(key) is None
 
 
 def test_old_records_of_the_state_are_deleted() -> None:
@@ -392,7 +392,7 @@ def test_old_records_of_the_state_are_deleted() -> None:
     group.fetch("one")
     key = SharePartitionKey("g", group.topic_id, 0)
     cluster = group.cluster.cluster
-    place = share_coordinator(cluster, key).partition_for(key)
+    place = find_share_service(cluster, key).coordinator.partition_for(key)
     log = find_log(cluster, "__share_group_state", place)
     assert log is not None
     for number in range(10):
@@ -406,6 +406,6 @@ def test_old_records_of_the_state_are_deleted() -> None:
     assert log.log_start_offset > 0
     cluster.kill_broker(0)
     cluster.start_broker(0)
-    state = share_coordinator(cluster, key).summary(key)
+    state = find_share_service(cluster, key).coordinator.read_summary(key)
     assert state is not None
     assert state.start_offset + state.delivery_complete_count == 10

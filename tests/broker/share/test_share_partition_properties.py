@@ -18,10 +18,10 @@ from kafka_msgs.broker.share import (
     SharePartition,
     acquire,
 )
-from kafka_msgs.broker.timer_queue import TimerQueue
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import CoordinatorConfig
+from kafka_msgs.groups.runtime.timer_queue import TimerQueue
 from kafka_msgs.internal_topics.share_state import combine_batches
 from kafka_msgs.messages.share_snapshot_value import StateBatch as StoredBatch
 from tests.support.line_counter import lines_run

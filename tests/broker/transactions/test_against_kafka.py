@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 import pytest
 from attrs import Factory, define
 
-from kafka_msgs.broker.transactions import ProducerIdAndEpoch, TopicPartition, TransactionCoordinator
+from kafka_msgs.broker.transactions import TopicPartition, TransactionCoordinator
 from kafka_msgs.client import Client
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.runtime.output import MarkerAppend, ProducerIdAndEpoch, RecordAppend
 from kafka_msgs.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
@@ -62,11 +63,18 @@ class Model:
         self.topic = topic
         self.names = Names()
         self.now = 1_000
-        self.coordinator = TransactionCoordinator(lambda partition, record: None, self._new_id)
+        self.coordinator = TransactionCoordinator(self._append, self._new_id)
         self._given = 1_000
+        self._end = 0
         partition = self.coordinator.partition_for(transactional_id)
         self.coordinator.elect(partition, 1, now=self.now)
         self.coordinator.loaded(partition, now=self.now)
+
+    def _append(self, batch: RecordAppend | MarkerAppend) -> int:
+        assert isinstance(batch, RecordAppend)
+        self._end += len(batch.records)
+        self.coordinator.committed(batch.partition, self._end)
+        return self._end
 
     def _new_id(self) -> int:
         self._given += 1
@@ -81,8 +89,10 @@ class Model:
     def init(self, expected: ProducerIdAndEpoch | None) -> Answer:
         """Apply InitProducerId."""
         try:
-            given = self.coordinator.init_producer_id(self.transactional_id, TIMEOUT_MS, expected, now=self.now)
-        except RequestRefusedError as error:
+            given = self.coordinator.init_producer_id(
+                self.transactional_id, TIMEOUT_MS, expected, now=self.now
+            ).result()
+        except ApiError as error:
             return error.error.name, -1, -1
         return "NONE", self.names.number(given.id), given.epoch
 
@@ -94,8 +104,10 @@ class Model:
             if verify:
                 found = self.coordinator.verify_partitions(self.transactional_id, producer, places)
                 return tuple(sorted((place.partition, error.name) for place, error in found.items()))
-            self.coordinator.add_partitions(self.transactional_id, producer, places, client_version=level, now=self.now)
-        except RequestRefusedError as error:
+            self.coordinator.add_partitions(
+                self.transactional_id, producer, places, client_version=level, now=self.now
+            ).result()
+        except ApiError as error:
             return tuple((partition, error.error.name) for partition in sorted(partitions))
         return tuple((partition, "NONE") for partition in sorted(partitions))
 
@@ -105,8 +117,8 @@ class Model:
         try:
             given = self.coordinator.end(
                 self.transactional_id, producer, committed=committed, client_version=level, now=self.now
-            )
-        except RequestRefusedError as error:
+            ).result()
+        except ApiError as error:
             return error.error.name, -1, -1
         return "NONE", self.names.number(given.id), given.epoch
 
@@ -114,7 +126,7 @@ class Model:
         """Apply DescribeTransactions."""
         try:
             found = self.coordinator.describe(self.transactional_id)
-        except RequestRefusedError as error:
+        except ApiError as error:
             return (error.error.name,)
         places = tuple(sorted(each.partition for each in found.partitions))
         return "NONE", self.names.number(found.producer_id), found.producer_epoch, found.status.label, places

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
+from kafka_msgs.broker.controller.topics import TopicToCreate
 from kafka_msgs.broker.faults import Fault, NeverRespond
 from kafka_msgs.client.consumer import ConsumerConfig
 from kafka_msgs.client.consumer.core import ConsumerCore
@@ -31,7 +31,7 @@ HUNG = [
 def test_a_member_outlives_requests_that_hang(api: ApiKey, protocol: Any) -> None:
     network = BrokerNetwork(1, configs=CONFIGS)
     cluster = network.cluster
-    cluster.commit(create_topic(cluster, TopicToCreate(name="t", num_partitions=1, replication_factor=1)))
+    cluster.create_topic(TopicToCreate(name="t", num_partitions=1, replication_factor=1))
     log = cluster.log_manager.get((cluster.image.topics["t"].id, 0))
     assert log is not None
     client = network.core(request_timeout=2.0, timeout=8.0)

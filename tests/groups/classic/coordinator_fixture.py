@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.output import CoordinatorOutput
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.output import CoordinatorOutput
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment

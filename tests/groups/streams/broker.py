@@ -11,10 +11,11 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.memory_log import MemoryLog
-from kafka_msgs.groups.output import CoordinatorOutput, RecordAppend
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.memory_log import MemoryLog
+from kafka_msgs.groups.runtime.output import CoordinatorOutput, RecordAppend
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.internal_topics.records import TopicRecord
@@ -148,7 +149,7 @@ class Broker:
 
     def heartbeat(self, member: str = "A", epoch: int = 0, group: str = "g", **fields: Any) -> Any:
         """Send a heartbeat. A join includes the required fields."""
-        context = {name: fields.pop(name) for name in ("version", "allows", "client_id") if name in fields}
+        context = {name: fields.pop(name) for name in ("version", "client_id") if name in fields}
         if epoch == 0:
             fields = {
                 "topology": topology(),

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import Factory, define
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.streams.user_data import NEVER, read_answer, write_heartbeat
+from kafka_msgs.groups.page.user_data import NEVER, read_answer, write_heartbeat
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest

@@ -9,7 +9,7 @@ from typing import Final
 from kafka_msgs.client.streams import Changelog, LocalTask, StreamsMember, TaskPhase
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.consumer_protocol import decode_subscription
-from kafka_msgs.groups.streams.user_data import NEVER, read_answer, read_heartbeat, write_answer
+from kafka_msgs.groups.page.user_data import NEVER, read_answer, read_heartbeat, write_answer
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol

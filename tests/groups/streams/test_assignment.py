@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs

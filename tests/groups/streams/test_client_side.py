@@ -20,7 +20,8 @@ from kafka_msgs.client.streams import (
 )
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from tests.groups.streams.broker import Broker, changelog, subtopology, topology
 
 BOTH = pytest.mark.parametrize("profile", [SHIPPED, KIP_1071_PAGE], ids=["shipped", "page"])

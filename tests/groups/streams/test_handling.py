@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.streams_group_heartbeat_request import KeyValue, StreamsGroupHeartbeatRequest
 from tests.groups.streams.broker import Broker, changelog, join_classic, page, subtopology, tasks, topology

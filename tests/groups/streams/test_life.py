@@ -9,7 +9,8 @@ import pytest
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.streams.appliers import APPLIERS
 from kafka_msgs.groups.streams.group import StreamsGroup, StreamsGroupState
 from kafka_msgs.internal_topics.records import TopicRecord

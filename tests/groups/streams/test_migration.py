@@ -11,8 +11,8 @@ import pytest
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.page.user_data import NEVER, write_answer
 from kafka_msgs.groups.profiles import SHIPPED
-from kafka_msgs.groups.streams.user_data import NEVER, write_answer
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages import streams_group_heartbeat_request as wire
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription

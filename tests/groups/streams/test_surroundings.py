@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
-from kafka_msgs.groups.request_context import Permission
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescribeRequest
 from kafka_msgs.messages.streams_group_heartbeat_request import TaskOffset
 from tests.groups.streams.broker import Broker, changelog, join_classic, subtopology, topology
@@ -121,47 +119,6 @@ def test_g13_7_a_feature_guards_the_protocol(profile: Profile, feature: str, low
     assert broker.error() is ErrorCode.UNSUPPORTED_VERSION
     broker.features(**{feature: lowest})
     assert broker.error() is ErrorCode.NONE
-
-
-def _without(*denied: tuple[AclOperation, str]) -> Callable[[Permission], bool]:
-    return lambda permission: (permission.operation, permission.name) not in denied
-
-
-@BOTH
-def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile) -> None:
-    broker = Broker(profile)
-    broker.heartbeat()
-    no_read = _without((AclOperation.READ, "g"))
-    assert broker.error("B", allows=no_read) is ErrorCode.GROUP_AUTHORIZATION_FAILED
-    assert set(broker.group().members) == {"A"}
-    needed = AclOperation.READ if profile is KIP_1071_PAGE else AclOperation.DESCRIBE
-    request = StreamsGroupDescribeRequest(group_ids=("g", "other"))
-    answer = broker.ask(request, allows=_without((needed, "g")))
-    assert [group.error_code for group in answer.groups] == [
-        ErrorCode.GROUP_AUTHORIZATION_FAILED,
-        ErrorCode.GROUP_ID_NOT_FOUND,
-    ]
-
-
-@BOTH
-def test_e23_g16_7_topics_need_permissions(profile: Profile) -> None:
-    sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
-    broker = Broker(profile, topics={"in": 2, "c": 2})
-    needed = AclOperation.DESCRIBE_CONFIGS if profile is KIP_1071_PAGE else AclOperation.DESCRIBE
-    for name in ("in", "c"):
-        allows = _without((needed, name))
-        assert broker.error(topology=sent, allows=allows) is ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    no_create = _without((AclOperation.CREATE, "kafka-cluster"), (AclOperation.CREATE, "c"))
-    assert broker.error(topology=sent, allows=no_create) is ErrorCode.NONE
-
-
-def test_e23_g16_7_leave_to_create_matters_when_a_topic_is_missing() -> None:
-    sent = topology(subtopology("0", "in", state_changelog_topics=(changelog("c"),)))
-    cluster, own = (AclOperation.CREATE, "kafka-cluster"), (AclOperation.CREATE, "c")
-    for denied, created in (((cluster, own), 0), ((cluster,), 1), ((own,), 1)):
-        broker = Broker(KIP_1071_PAGE)
-        assert broker.error(topology=sent, allows=_without(*denied)) is ErrorCode.NONE
-        assert len(broker.creates) == created
 
 
 def test_g13_10_names_without_their_prefix_are_refused() -> None:

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, configure
 from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
@@ -269,16 +269,6 @@ def test_g6_10_attempts_become_rarer() -> None:
             attempts.append(broker.now)
     waits = [after - before for before, after in pairwise(attempts)]
     assert waits == sorted(set(waits))
-
-
-def test_g6_11_there_is_no_attempt_without_the_permission() -> None:
-    broker = page()
-    status = broker.heartbeat(
-        topology=STATEFUL, allows=lambda permission: permission.operation is not AclOperation.CREATE
-    ).status
-    assert broker.creates == ()
-    assert [each.status_code for each in status] == [3]
-    assert "authorized" in status[0].status_detail
 
 
 def test_g6_12_the_detail_tells_about_attempts() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED, Profile
+from kafka_msgs.groups.page import KIP_1071_PAGE
+from kafka_msgs.groups.profiles import SHIPPED, Profile
 from tests.groups.streams.broker import Broker, changelog, page, subtopology, topology
 from tests.groups.streams.classic_app import sums
 

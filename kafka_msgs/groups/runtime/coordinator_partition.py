@@ -1,10 +1,10 @@
-"""The internal topic partition that holds the state of a group, a transactional id or a share partition."""
+"""The partition of an internal topic that holds the state of a group, a transactional id or a share partition."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
 __all__ = ["partition_for_key"]
 

@@ -1,35 +1,27 @@
-"""Changes of hard state that can be undone.
+"""Uncommitted changes with the order of Kafka's tables: after failed appends, and in snapshots.
 
-A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
-undone. So each change goes through an undo log, which stores the inverse of the change. Appliers get the undo log as an
-argument. Changes of loaded records need no undo, so ``WITHOUT_UNDO`` changes the state without an undo log.
-
->>> journal, table = UndoLog(), {"a": 1}
->>> journal.set(table, "b", 2)
->>> journal.delete(table, "a")
->>> _ = journal.undo(0)
->>> table
-{'a': 1}
+Kafka's tables are ``TimelineHashMap``. After a failed append it removes their changed entries and puts the former ones
+back, so these become the newest entries. A read of the last committed state lists unchanged entries before those of its
+snapshots, and lists an entry once for each failed append that restored it. Only the order and these repetitions differ
+from ``UncommittedChanges``.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from kafka_msgs.groups.timeline_map import TimelineHashMap
+from kafka_msgs.groups.runtime.deferred_write import DeferredWrite
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
+from kafka_msgs.groups.runtime.undo_log import UndoLog, redo
 
-__all__ = ["WITHOUT_UNDO", "Changes", "TableEntry", "UndoEntry", "UndoLog"]
+__all__ = ["KafkaUncommittedChanges", "KafkaUndoLog", "TableEntry"]
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-_ABSENT: Final = object()
-
-UndoEntry = tuple[Any, Any, Any]
-"""A table or an object, the key or the name of the attribute, and the value before the change."""
-
 
 TableEntry = tuple[Any, TimelineHashMap[Any, Any]]
 """A key and its table."""
@@ -38,55 +30,28 @@ _Places = dict[tuple[int, Any], TableEntry]
 """Entries by their identity: the identity of the table, and the key."""
 
 
-class Changes(Protocol):
-    """The three ways to change hard state. Appliers use only these."""
+class KafkaUndoLog(UndoLog):
+    """An undo log that also restores the order and the capacity of tables."""
 
-    def set(self, table: dict[K, V], key: K, value: V) -> None:
-        """Set ``table[key]``."""
-
-    def delete(self, table: dict[K, V], key: K) -> None:
-        """Remove ``key`` from ``table`` if it is present."""
-
-    def assign(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute of an object that is not a dict."""
-
-
-class UndoLog:
-    """Makes changes, and can undo the latest ones."""
-
-    __slots__ = ("_capacities", "_changes", "_orders")
+    __slots__ = ("_capacities", "_orders")
 
     def __init__(self) -> None:
-        self._changes: list[UndoEntry] = []
+        super().__init__()
         self._orders: dict[int, tuple[TimelineHashMap[Any, Any], list[Any]]] = {}
         self._capacities: list[tuple[TimelineHashMap[Any, Any], int]] = []
 
-    def __len__(self) -> int:
-        """The number of changes that can be undone. ``undo`` takes it as a mark."""
-        return len(self._changes)
-
     def set(self, table: dict[K, V], key: K, value: V) -> None:
         """Set ``table[key]``."""
-        self._changes.append((table, key, table.get(key, _ABSENT)))
-        if isinstance(table, TimelineHashMap):
-            capacity = table.capacity
-            table[key] = value
-            if table.capacity != capacity:
-                self._capacities.append((table, capacity))
-        else:
-            table[key] = value
+        capacity = table.capacity if isinstance(table, TimelineHashMap) else 0
+        super().set(table, key, value)
+        if isinstance(table, TimelineHashMap) and table.capacity != capacity:
+            self._capacities.append((table, capacity))
 
     def delete(self, table: dict[K, V], key: K) -> None:
         """Remove ``key`` from ``table`` if it is present."""
-        if key in table:
-            if isinstance(table, TimelineHashMap) and id(table) not in self._orders:
-                self._orders[id(table)] = (table, list(table))
-            self._changes.append((table, key, table.pop(key)))
-
-    def assign(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute of an object that is not a dict."""
-        self._changes.append((target, attribute, getattr(target, attribute)))
-        setattr(target, attribute, value)
+        if key in table and isinstance(table, TimelineHashMap) and id(table) not in self._orders:
+            self._orders[id(table)] = (table, list(table))
+        super().delete(table, key)
 
     def begin_operation(self) -> int:
         """Begin an operation. Return the mark for ``roll_back``."""
@@ -106,17 +71,6 @@ class UndoLog:
         self._orders.clear()
         self._capacities.clear()
 
-    def undo(self, mark: int) -> list[UndoEntry]:
-        """Undo all changes after the first ``mark`` changes, the latest first.
-
-        Return the changes that redo them, the last one first.
-        """
-        undone: list[UndoEntry] = []
-        changes = self._changes
-        while len(changes) > mark:
-            undone.append(_swap(*changes.pop()))
-        return undone
-
     def revert_as_kafka(self, mark: int, returned: Sequence[TableEntry] = ()) -> list[TableEntry]:
         """Undo all changes after the first ``mark`` changes, as Kafka does after a failed append.
 
@@ -134,7 +88,7 @@ class UndoLog:
         return entries
 
     @contextmanager
-    def rewound(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]] = ()) -> Iterator[None]:
+    def rewound_to(self, snapshots: Iterable[tuple[int, Sequence[TableEntry]]] = ()) -> Iterator[None]:
         """Restore the state before all changes that can be undone, for the duration of the context.
 
         The state must not change in the meantime. Iterating over a table lists the unchanged entries, then the entries
@@ -155,8 +109,7 @@ class UndoLog:
         finally:
             for _, table in kept:
                 table.listed = None
-            for change in reversed(undone):
-                self._changes.append(_swap(*change))
+            redo(self, undone)
             for table, order in orders:
                 _arrange(table, order)
 
@@ -177,10 +130,6 @@ class UndoLog:
         changes = self._changes[start:end]
         return _places((key, table) for table, key, _ in changes if isinstance(table, TimelineHashMap))
 
-    def forget(self, count: int) -> None:
-        """Drop the oldest ``count`` changes. They cannot be undone any more."""
-        del self._changes[:count]
-
 
 def _places(entries: Iterable[TableEntry]) -> _Places:
     return {(id(table), key): (key, table) for key, table in entries}
@@ -194,33 +143,49 @@ def _arrange(table: TimelineHashMap[Any, Any], order: list[Any]) -> None:
         table.update(entries)
 
 
-def _swap(target: Any, key: Any, value: Any) -> UndoEntry:
-    """Restore a value; return the change that restores the current value."""
-    if not isinstance(target, dict):
-        present = getattr(target, key)
-        setattr(target, key, value)
-    elif value is _ABSENT:
-        present = target.pop(key)
-    else:
-        present = target.get(key, _ABSENT)
-        target[key] = value
-    return target, key, present
+class KafkaUncommittedChanges(UncommittedChanges):
+    """Uncommitted changes in Kafka's order."""
 
+    journal: KafkaUndoLog
 
-class _Direct:
-    """Changes that cannot be undone."""
+    def __init__(self) -> None:
+        super().__init__(KafkaUndoLog())
+        self._returned: list[TableEntry] = []
+        self._returned_before: deque[list[TableEntry]] = deque()
 
-    __slots__ = ()
+    def begin(self) -> None:
+        """Begin an operation."""
+        super().begin()
+        self.journal.begin_operation()
 
-    def set(self, table: dict[K, V], key: K, value: V) -> None:
-        table[key] = value
+    def fail_operation(self) -> None:
+        """Undo the current operation."""
+        self.journal.roll_back(self._mark)
 
-    def delete(self, table: dict[K, V], key: K) -> None:
-        table.pop(key, None)
+    def fail_batch(self) -> None:
+        """Undo all changes after the last batch in flight."""
+        self._returned.extend(self.journal.revert_as_kafka(self._in_flight, self._returned))
 
-    def assign(self, target: object, attribute: str, value: object) -> None:
-        setattr(target, attribute, value)
+    def record_append(self, end: int, step: DeferredWrite) -> None:
+        """Record the append of all changes so far, before the offset ``end``. The operation waits for its commit."""
+        super().record_append(end, step)
+        self._returned_before.append(self._returned)
+        self._returned = []
 
+    def committed(self, offset: int) -> list[DeferredWrite]:
+        """Drop the undo entries before an offset. Return the operations that waited for it."""
+        steps = super().committed(offset)
+        while len(self._returned_before) > len(self._flights):
+            self._returned_before.popleft()
+        return steps
 
-WITHOUT_UNDO: Final[Changes] = _Direct()
-"""Changes without an undo log, for loading."""
+    @contextmanager
+    def at_last_commit(self) -> Iterator[None]:
+        """Restore the state as of the last commit, for the duration of the context."""
+        counts = [*(flight.changes for flight in self._flights), len(self.journal) - self._in_flight]
+        snapshots = list(zip(counts, [*self._returned_before, self._returned], strict=True))
+        if not any(map(any, snapshots)):
+            yield
+            return
+        with self.journal.rewound_to(snapshots):
+            yield

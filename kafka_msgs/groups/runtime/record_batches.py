@@ -1,14 +1,14 @@
-"""Encoding of a coordinator's appends as record batches of ``__consumer_offsets``.
+"""Encoding of a coordinator's appends as record batches of its topic.
 
 ``decode_batches`` of ``kafka_msgs.internal_topics.batch_decoding`` is the inverse: it returns the records that
-``GroupCoordinator.load`` accepts.
+``CoordinatorRuntime.load`` accepts.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from kafka_msgs.groups.output import MarkerAppend, RecordAppend
+from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.internal_topics.records import NO_PRODUCER, encode_record
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -23,18 +23,14 @@ from kafka_msgs.groups.classic.version_adapters import check_sync, join_future, 
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
 from kafka_msgs.groups.consumer import classic_members as consumer
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.group_protocol import (
-    GroupProtocol,
-    MultiGroupApi,
-    RequestValidation,
-    SingleGroupApi,
-    check_group_id,
-)
+from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, check_group_id
+from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams import classic_members as streams
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.description_cleanup import delete_description_then, has_description
+from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.messages.describe_groups_request import DescribeGroupsRequest
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
@@ -47,9 +43,6 @@ from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["PROTOCOL"]
 
@@ -64,15 +57,16 @@ def _speech(op: OperationContext, group: Group | None) -> ClassicMemberSupport[A
     """Return the classic protocol support of a group; None for a classic group or a group without support."""
     if isinstance(group, ConsumerGroup):
         return consumer.CLASSIC_SUPPORT
-    return streams.CLASSIC_SUPPORT if isinstance(group, StreamsGroup) and op.profile.streams.online_migration else None
+    extension = streams_extension(op) if isinstance(group, StreamsGroup) else None
+    return None if extension is None else extension.classic_support
 
 
 # JoinGroup.
 
 
-def _check_join(validation: RequestValidation, context: RequestContext, request: JoinGroupRequest) -> None:
-    check_group_id(validation, context, request)
-    config = validation.config
+def _check_join(services: GroupServices, context: RequestContext, request: JoinGroupRequest) -> None:
+    check_group_id(services, context, request)
+    config = services.config
     low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
     if not low <= request.session_timeout_ms <= high:
         raise GroupError(error=ErrorCode.INVALID_SESSION_TIMEOUT)

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafka_msgs.groups.shard_runtime import DeferredWrite, UncommittedBatch
-from kafka_msgs.groups.undo_log import TableEntry, UndoLog
+from kafka_msgs.groups.runtime.deferred_write import DeferredWrite, UncommittedBatch
+from kafka_msgs.groups.runtime.undo_log import UndoLog
 
 __all__ = ["UncommittedChanges"]
 
@@ -19,15 +19,13 @@ __all__ = ["UncommittedChanges"]
 class UncommittedChanges:
     """Changes that can be undone, and the operations that wait for their commit.
 
-    Appliers change the state through ``journal``. ``repeats`` is the quirk ``failed_append_repeats``.
+    Appliers change the state through ``journal``.
     """
 
-    def __init__(self, *, repeats: bool) -> None:
-        self.journal = UndoLog()
-        self._repeats = repeats
+    def __init__(self, journal: UndoLog | None = None) -> None:
+        self.journal = UndoLog() if journal is None else journal
         self._flights: deque[UncommittedBatch] = deque()
         self._in_flight = 0
-        self._returned: list[TableEntry] = []
         self._mark = 0
         self._misapplied = False
 
@@ -43,7 +41,7 @@ class UncommittedChanges:
 
     def begin(self) -> None:
         """Begin an operation."""
-        self._mark = self.journal.begin_operation()
+        self._mark = len(self.journal)
         self._misapplied = False
 
     def keep(self) -> None:
@@ -66,20 +64,21 @@ class UncommittedChanges:
         if self._misapplied:
             self.fail_batch()
         else:
-            self.journal.roll_back(self._mark)
+            self.fail_operation()
+
+    def fail_operation(self) -> None:
+        """Undo the changes of the current operation."""
+        self.journal.undo(self._mark)
 
     def fail_batch(self) -> None:
         """Undo all changes after the last batch in flight."""
-        returned = self.journal.revert_as_kafka(self._in_flight, self._returned)
-        if self._repeats:
-            self._returned.extend(returned)
+        self.journal.undo(self._in_flight)
 
     def record_append(self, end: int, step: DeferredWrite) -> None:
         """Record the append of all changes so far, before the offset ``end``. The operation waits for its commit."""
         changes = len(self.journal) - self._in_flight
         self._in_flight += changes
-        self._flights.append(UncommittedBatch(end, changes, [step], self._returned))
-        self._returned = []
+        self._flights.append(UncommittedBatch(end, changes, [step]))
 
     def committed(self, offset: int) -> list[DeferredWrite]:
         """Drop the undo entries before an offset. Return the operations that waited for it."""
@@ -94,10 +93,8 @@ class UncommittedChanges:
     @contextmanager
     def at_last_commit(self) -> Iterator[None]:
         """Restore the state as of the last commit, for the duration of the context."""
-        snapshots = [(flight.changes, flight.reverted_entries) for flight in self._flights]
-        snapshots.append((len(self.journal) - self._in_flight, self._returned))
-        if not any(map(any, snapshots)):
+        if not len(self.journal):
             yield
             return
-        with self.journal.rewound(snapshots):
+        with self.journal.rewound():
             yield

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 from attrs import Factory, define, frozen
 
 from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.message import Response
 
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
-
-__all__ = ["NO_EPOCH", "BackgroundTask", "CoordinatorOutput", "MarkerAppend", "RecordAppend", "Reply"]
+__all__ = [
+    "NO_EPOCH",
+    "BackgroundTask",
+    "CoordinatorOutput",
+    "MarkerAppend",
+    "ProducerIdAndEpoch",
+    "RecordAppend",
+    "Reply",
+]
 
 NO_EPOCH: Final = -1
 """The producer epoch of a batch that is not in a transaction."""
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer id with an epoch. The default is no producer."""
+
+    id: int = NO_PRODUCER
+    epoch: int = NO_EPOCH
 
 
 @frozen(kw_only=True)
@@ -33,7 +45,7 @@ class Reply:
 
 @frozen(kw_only=True)
 class RecordAppend:
-    """Records that are appended to a partition of ``__consumer_offsets`` together.
+    """Records that are appended to a partition of the coordinator's topic together.
 
     A batch of a transaction has the id and epoch of its producer. An ``atomic`` batch must be one record batch. The
     records of any other batch may be split into several record batches.
@@ -48,7 +60,7 @@ class RecordAppend:
 
 @frozen(kw_only=True)
 class MarkerAppend:
-    """The end of a transaction in a partition of ``__consumer_offsets``, by commit or by abort."""
+    """The end of a transaction in a partition of the coordinator's topic, by commit or by abort."""
 
     partition: int
     producer_id: int
@@ -60,14 +72,14 @@ class MarkerAppend:
 class BackgroundTask:
     """A background task, such as an assignment: ``run`` does not access the coordinator.
 
-    The caller runs ``run``, in any thread, and passes the result to ``GroupCoordinator.complete_background_task``. Then
-    the coordinator runs ``on_done`` as an operation.
+    The caller runs ``run``, in any thread, and passes the result to ``CoordinatorRuntime.complete_background_task``.
+    Then the coordinator runs ``on_done`` as an operation, with the operation context, the result and the error.
     """
 
     partition: int
     key: str
     run: Callable[[], Any]
-    on_done: Callable[[OperationContext, Any, Exception | None], None]
+    on_done: Callable[[Any, Any, Exception | None], None]
 
 
 @define(kw_only=True)

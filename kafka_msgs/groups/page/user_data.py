@@ -4,8 +4,6 @@ KIP-1071 requires that the user data of Streams applications contains the coordi
 layout. kafka-msgs defines this layout (``kafka_msgs.drafts.kip_1071_migration``): version 12 of a subscription's user
 data has the heartbeat that the client would send, and the user data of an assignment has the response to it. Versions
 of the release, up to 11, lack the topology; a member that sends one cannot be in a streams group.
-
-A tagged field of the member's record preserves the fields that a classic group needs.
 """
 
 from __future__ import annotations
@@ -17,33 +15,26 @@ from uuid import UUID
 from attrs import evolve
 
 from kafka_msgs.codec import codec_for
-from kafka_msgs.drafts.kip_1071_migration import AssignmentInfoData, StreamsGroupClassicMember, SubscriptionInfoData
+from kafka_msgs.drafts.kip_1071_migration import AssignmentInfoData, SubscriptionInfoData
 from kafka_msgs.errors import DecodeError, UnsupportedVersionError
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
-from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 from kafka_msgs.versioned import decode_versioned, encode_versioned
 
 __all__ = [
-    "CLASSIC_TAG",
     "NEVER",
     "USER_DATA_VERSION",
-    "classic_member",
     "read_answer",
     "read_heartbeat",
-    "with_classic_member",
     "write_answer",
     "write_heartbeat",
 ]
 
 USER_DATA_VERSION: Final = 12
 """The first version of the user data that a streams group supports."""
-
-CLASSIC_TAG: Final = 1071
-"""The tag of the field in ``StreamsGroupMemberMetadataValue``. Kafka uses small numbers for its own fields."""
 
 NEVER: Final = 2**63 - 1
 """The time of the next rebalance of a member that does not have to rejoin."""
@@ -92,29 +83,6 @@ def write_answer(
         next_rebalance_ms=next_rebalance_ms, heartbeat=encode_versioned(answer, _HEARTBEAT_VERSION)
     )
     return encode_assignment(partitions, image, subscription, info.encode(USER_DATA_VERSION))
-
-
-def classic_member(metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupClassicMember | None:
-    """Return the classic protocol metadata in a member's record; None for a member of the streams protocol.
-
-    A field with the tag but different content counts as none.
-    """
-    for tag, data in metadata.unknown_tagged_fields:
-        if tag == CLASSIC_TAG:
-            try:
-                return StreamsGroupClassicMember.decode(data, 0)
-            except DecodeError:
-                return None
-    return None
-
-
-def with_classic_member(
-    metadata: StreamsGroupMemberMetadataValue, classic: StreamsGroupClassicMember | None
-) -> StreamsGroupMemberMetadataValue:
-    """Return the member metadata with the classic protocol metadata added, or removed if it is None."""
-    others = tuple(each for each in metadata.unknown_tagged_fields if each[0] != CLASSIC_TAG)
-    own = () if classic is None else ((CLASSIC_TAG, classic.encode(0)),)
-    return evolve(metadata, unknown_tagged_fields=tuple(sorted((*others, *own))))
 
 
 def _read(cls: type[M], data: bytes) -> M:

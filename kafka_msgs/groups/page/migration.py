@@ -2,13 +2,12 @@
 
 Upgrade: a member of the streams protocol turns a classic group of Streams applications into a streams group. The
 members of the classic protocol stay, and the streams group serves their protocol. Downgrade: when only such members
-remain, the group becomes a classic group again. ``StreamsRules.online_migration`` allows both.
+remain, the group becomes a classic group again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -21,25 +20,23 @@ from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, rebalance_timer_key, schedule_session, session_timer_key
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, Fence, rebalance_timer_key, schedule_session, session_timer_key
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.page.classic_assignment import written_assignment
+from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.classic_assignment import written_assignment
+from kafka_msgs.groups.streams.classic_metadata import with_classic_member
 from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
 from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember
 from kafka_msgs.groups.streams.membership import reported
 from kafka_msgs.groups.streams.task_offsets import updated_offsets
 from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
-from kafka_msgs.groups.streams.user_data import read_answer, read_heartbeat, with_classic_member
 from kafka_msgs.groups.streams.validation import check_translated
-from kafka_msgs.groups.timeline_map import iter_kafka_order
 from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.modern_group import Fence
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
 
@@ -72,7 +69,7 @@ def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsG
     group.emit_tombstones(op)
     for member in members:
         op.emit(*records.member_record(group_id, member))
-    op.emit(*records.metadata_record(StreamsGroup(group_id), epoch=epoch))
+    op.emit(*StreamsGroup(group_id).metadata_record(epoch=epoch))
     if topology is not None:
         op.emit(*records.topology_record(group_id, topology.value))
     for member in members:
@@ -179,7 +176,7 @@ def may_downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[S
     """Return whether a group is downgraded when members leave, because only classic protocol members remain."""
     left = len(group.members) - len(leaving)
     classic = len(group.classic_members) - sum(member.classic is not None for member in leaving)
-    return op.profile.streams.online_migration and 0 < left == classic and left <= op.config.group_max_size
+    return 0 < left == classic and left <= op.config.group_max_size
 
 
 def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[StreamsGroupMember] = ()) -> None:

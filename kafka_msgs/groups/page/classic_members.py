@@ -7,7 +7,7 @@ heartbeat, so that the member follows the same rules. Its standby tasks may be w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import evolve
 
@@ -21,25 +21,23 @@ from kafka_msgs.groups.classic_support import (
     schedule_sync_timeout,
 )
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
+from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.page.classic_assignment import probing_members, written_assignment
+from kafka_msgs.groups.page.migration import classic_metadata, downgrade, may_downgrade
+from kafka_msgs.groups.page.user_data import read_heartbeat
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams.classic_assignment import probing_members, written_assignment
+from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.fencing import fence_member, remove_members
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.migration import classic_metadata, downgrade, may_downgrade
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, grouped, task_set
-from kafka_msgs.groups.streams.user_data import read_heartbeat
 from kafka_msgs.groups.streams.validation import check_translated
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, TaskIds
-
-if TYPE_CHECKING:
-    from kafka_msgs.groups.operation import OperationContext
 
 __all__ = ["CLASSIC_SUPPORT"]
 

@@ -1,12 +1,12 @@
-"""An in-memory log of ``__consumer_offsets``, for tests, examples and brokers without storage."""
+"""An in-memory log of a coordinator's topic, for tests, examples and brokers without storage."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
 
-from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.output import MarkerAppend, RecordAppend
+from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 
@@ -14,7 +14,7 @@ __all__ = ["MemoryLog"]
 
 
 class MemoryLog:
-    """All partitions of ``__consumer_offsets``. An append is committed immediately, unless ``hold`` is set.
+    """All partitions of the topic. An append is committed immediately, unless ``hold`` is set.
 
     ``on_commit`` is called with a partition and the offset before which its records are committed. ``fail_next`` is the
     error of the next append.
@@ -24,7 +24,7 @@ class MemoryLog:
         self.partitions: defaultdict[int, list[TopicRecord | TransactionEnd]] = defaultdict(list)
         self.on_commit: Callable[[int, int], object] | None = None
         self.hold = False
-        self.fail_next: GroupError | None = None
+        self.fail_next: ApiError | None = None
 
     def append(self, batch: RecordAppend | MarkerAppend) -> int:
         """Append records or a marker. Return the offset after them. Raises ``fail_next`` once, if it is set."""

@@ -1,0 +1,63 @@
+"""The interface of the cluster for request handlers and coordinators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from kafka_msgs.broker.client_session import ClientSession
+from kafka_msgs.broker.cluster_services import ClusterServices
+from kafka_msgs.broker.log_manager import LogManager
+from kafka_msgs.broker.storage import PartitionLog, VerificationGuard
+from kafka_msgs.broker.virtual_broker import VirtualBroker
+from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.versions import VersionRange
+
+__all__ = ["Authorizer", "BrokerInterface", "TransactionJoiner"]
+
+Authorizer: TypeAlias = Callable[[ClientSession, AclOperation, ResourceType, str], bool]
+"""Return whether a client session may perform an operation on the resource with this type and name."""
+
+
+class TransactionJoiner(Protocol):
+    """Ensures that a partition is in the transaction of a producer before its records are appended."""
+
+    def __call__(
+        self,
+        cluster: BrokerInterface,
+        log: PartitionLog,
+        transactional_id: str,
+        producer: tuple[int, int],
+        sequence: int,
+        *,
+        adds: bool,
+        abortable: bool,
+    ) -> VerificationGuard | None: ...
+
+
+class BrokerInterface(ClusterServices, Protocol):
+    """The brokers of a cluster, their logs and their rules. ``Cluster`` documents them."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: dict[int, VirtualBroker]
+    log_manager: LogManager
+    authorizer: Authorizer | None
+    transaction_joiner: TransactionJoiner | None
+    stopwatch: Callable[[], int]
+    response_observers: list[Callable[[Any, Any], None]]
+
+    @property
+    def sasl_mechanisms(self) -> tuple[str, ...]: ...
+
+    @property
+    def offered_versions(self) -> Mapping[int, VersionRange]: ...
+
+    def log_dir_path(self, broker_id: int) -> Path | None: ...
+
+    def run_handler(self, call: Any, /) -> None: ...
+
+    def record_error(self, error: Exception) -> None: ...
+
+    def kill_broker(self, broker_id: int) -> None: ...

@@ -1,0 +1,121 @@
+"""The services of a group coordinator for its operations, and the context of an operation on one group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import define, field
+
+from kafka_msgs.groups.compat.quirks import Quirks
+from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.metrics import Metrics
+from kafka_msgs.groups.profiles import Profile
+from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.shard_operation import ShardAccess, ShardOperation
+from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
+
+__all__ = ["GroupOperation", "GroupServices"]
+
+
+@define(kw_only=True, eq=False)
+class GroupServices:
+    """The services of a coordinator that all its operations use.
+
+    ``image`` has the topics of the cluster. ``plugin`` is the plugin for topology descriptions, or None.
+    ``share_persister`` stores the state of share partitions. ``group_configs`` has the groups with their own configs.
+    """
+
+    config: CoordinatorConfig
+    profile: Profile
+    quirks: Quirks
+    new_id: Callable[[], str]
+    plugin: Any = None
+    share_persister: SharePersister = field(factory=NoOpSharePersister)
+    metrics: Metrics = field(factory=Metrics)
+    image: TopicsImage = EMPTY_IMAGE
+    group_configs: dict[str, GroupConfig] = field(factory=dict)
+    default_group_config: GroupConfig = field(init=False)
+    streams_extension: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.default_group_config = self.config.for_group({})
+        load = self.profile.load_streams_extension
+        self.streams_extension = None if load is None else load()
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """Return the config of a group."""
+        return self.group_configs.get(group_id, self.default_group_config)
+
+
+class GroupOperation(ShardOperation):
+    """An operation on one group, without access to the other groups of its shard.
+
+    ``image`` has the topics of the cluster.
+    """
+
+    __slots__ = ("_services", "config", "image", "profile", "quirks", "topics_to_create")
+
+    def __init__(
+        self,
+        services: GroupServices,
+        shard: ShardAccess,
+        producer_id: int,
+        reply: Callable[[Future[Any]], None] | None,
+    ) -> None:
+        super().__init__(shard, producer_id, reply)
+        self._services = services
+        self.image: TopicsImage = services.image
+        self.config: CoordinatorConfig = services.config
+        self.profile: Profile = services.profile
+        self.quirks: Quirks = services.quirks
+        self.topics_to_create: list[Any] = []
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics of the coordinator."""
+        return self._services.metrics
+
+    @property
+    def streams_extension(self) -> Any:
+        """The extension of streams groups by the profile, or None."""
+        return self._services.streams_extension
+
+    @property
+    def topology_plugin(self) -> Any:
+        """The coordinator's plugin for topology descriptions, or None."""
+        return self._services.plugin
+
+    @property
+    def share_persister(self) -> SharePersister:
+        """The store for the state of share partitions."""
+        return self._services.share_persister
+
+    def group_config(self, group_id: str) -> GroupConfig:
+        """Return the config of a group."""
+        services = self._services
+        return services.group_configs.get(group_id, services.default_group_config)
+
+    def new_id(self) -> str:
+        """Return a new id: the text of a random UUID."""
+        return self._services.new_id()
+
+    def stop_timer(self, key: str) -> None:
+        """Cancel the timer of a key. If the append of this operation fails, the timer is restored."""
+        if self.quirks.failed_append_stops_timers:
+            self.timers.cancel(key)
+        else:
+            super().stop_timer(key)
+
+    def count_metric(self, name: str, number: int = 1) -> None:
+        """Count events for the metrics when the records of this operation are committed."""
+        self.on_committed(lambda error: self.metrics.record(name, number) if error is None else None)
+
+    def create_topics(self, topics: Iterable[Any]) -> None:
+        """Request topics from the broker (``CreatableTopic`` of CreateTopics), as part of the reply."""
+        self.topics_to_create.extend(topics)
+
+    def record_plugin_call(self, call: str) -> None:
+        """Add a call of the plugin for topology descriptions to the output."""
+        self._shard.output.plugin.append(call)
