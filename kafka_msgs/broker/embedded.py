@@ -16,7 +16,9 @@ from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
+from kafka_msgs.broker.data_loading import load_initial_data
 from kafka_msgs.broker.faults import At, FaultInjector
+from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.errors import BrokerStartError, InternalError
@@ -29,8 +31,16 @@ T = TypeVar("T")
 class _Embedded(ABC):
     """The common methods of both brokers. They may be called while the broker runs."""
 
-    def __init__(self, config: BrokerConfig | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
-        self.config = evolve(config or BrokerConfig(), **settings)
+    def __init__(
+        self,
+        config: BrokerConfig | None = None,
+        *,
+        clock: Clock | None = None,
+        data: InitialData | None = None,
+        **settings: Any,
+    ) -> None:
+        self.data = data or InitialData()
+        self.config = self.data.configure(evolve(config or BrokerConfig(), **settings))
         self.clock: Clock = clock or SystemClock()
         self._server: BrokerServer | None = None
 
@@ -124,7 +134,9 @@ class _Embedded(ABC):
         server = BrokerServer(cluster, self.clock)
         try:
             server.start()
+            load_initial_data(cluster, self.data)
         except BaseException:
+            server.stop()
             cluster.close()
             raise
         return server
@@ -134,7 +146,8 @@ class AsyncEmbeddedBroker(_Embedded):
     """An embedded broker in the running event loop.
 
     ``async with AsyncEmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``,
-    which override the attributes of ``config``. All methods must be called from the event loop's thread.
+    which override the attributes of ``config``. ``data`` is loaded at the start. All methods must be called from the
+    event loop's thread.
     """
 
     async def start(self) -> None:
@@ -175,7 +188,8 @@ class EmbeddedBroker(_Embedded):
     """An embedded broker in a separate thread.
 
     ``with EmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``, which
-    override the attributes of ``config``. All methods may be called from any thread.
+    override the attributes of ``config``. ``data`` is loaded before clients can connect. All methods may be called from
+    any thread.
     """
 
     def start(self) -> None:

@@ -61,8 +61,7 @@ class BrokerServer:
                 self.cluster.stopwatch = time.perf_counter_ns
             self.cluster.start(addresses)
         except BaseException:
-            for broker_id in tuple(self._listening):
-                self._stop_listening(broker_id)
+            self.stop()
             raise
         self.schedule_tick()
         self._sweep()
@@ -77,14 +76,18 @@ class BrokerServer:
             connection.end(reset=False)
         self._sweeper = self._loop.call_later(min(max(idle / 2, _SHORTEST_SWEEP), _LONGEST_SWEEP), self._sweep)
 
-    async def close(self) -> None:
-        """Close all listeners and connections, and stop the timer."""
+    def stop(self) -> None:
+        """Close all listeners, and begin to close all connections."""
         self.closing = True
         for timer in (self._timer, self._sweeper):
             if timer is not None:
                 timer.cancel()
         for broker_id in tuple(self._listening):
             self.close_broker(broker_id, reset=False)
+
+    async def close(self) -> None:
+        """Close all listeners and connections, and stop the timer."""
+        self.stop()
         # A task that never ran would leave its socket open.
         await asyncio.sleep(0)
         for task in self._tasks:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.client import ClientConfig
+from kafka_msgs.client import ClientConfig, Consumer
 
 WAIT = 30
 
@@ -72,6 +72,17 @@ def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
             assert len(admin.list_topics()["t"].partitions) == 5
 
 
+def test_it_starts_with_data_and_acls(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text('[[topics]]\nname = "orders"\n[[records]]\ntopic = "orders"\nvalue = "tea"\n')
+    options = ["--data", str(tmp_path / "shop.toml"), "--topic", "other", "--acl", "User:ANONYMOUS read topic:ord*"]
+    with running(*options) as (_, servers):
+        with Admin(servers) as admin:
+            assert list(admin.list_topics()) == ["orders"]
+        with Consumer(servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign([("orders", 0)])
+            assert [bytes(each.value or b"") for each in consumer.poll(WAIT)] == [b"tea"]
+
+
 def test_the_commands_of_the_image_run_without_an_image() -> None:
     """The ports are replaced with ports chosen by the system."""
     lines = (Path(__file__).parents[2] / "docs/examples/broker-image/Dockerfile").read_text().splitlines()
@@ -102,8 +113,9 @@ def test_it_shows_no_control_characters_of_clients() -> None:
         (["--as-release", "0.7"], "known are"),
         (["--listener", "IN"], "is not NAME[:PROTOCOL]=HOST:PORT"),
         (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),
-        (["--topic", "orders:many"], "is not NAME[:PARTITIONS]"),
+        (["--topic", "orders:many"], "form is NAME[:PARTITIONS]"),
         (["--durable"], "it needs a directory"),
+        (["--acl", "User:a read"], "PRINCIPAL OPERATION TYPE:NAME"),
     ],
 )
 def test_wrong_options_are_refused(options: list[str], message: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import ssl
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +20,8 @@ from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
     from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
-    from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import ListenerConfig
+    from kafka_msgs.broker.initial_data import InitialData
     from kafka_msgs.broker.server_call import ServerCall
 
 __all__ = ["broker_command"]
@@ -66,11 +65,12 @@ def _listener_parts(text: str) -> tuple[str, str, str, int]:
     return name, protocol or name, host.strip("[]"), int(port)
 
 
-def _topic(text: str) -> tuple[str, int]:
-    name, sign, partitions = text.partition(":")
-    if not name or (sign and not partitions.isdecimal()):
-        raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS]")
-    return name, int(partitions or 1)
+def _initial_data(path: Path | None, topics: tuple[str, ...], acls: tuple[str, ...]) -> InitialData:
+    """Return the contents of a data file, and the topics and ACLs of options."""
+    from kafka_msgs.broker.initial_data import InitialData, parse_acl, parse_topics
+
+    from_file = InitialData() if path is None else InitialData.from_toml(path)
+    return from_file.merge(InitialData(topics=parse_topics(topics), acls=tuple(map(parse_acl, acls))))
 
 
 def _server_tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ssl.SSLContext | None:
@@ -157,6 +157,14 @@ def _properties(path: Path | None) -> dict[str, str]:
 @click.option("--tls-ca", type=_FILE, help="Require client certificates of this authority.")
 @click.option("--authorizer", is_flag=True, help="Enforce ACLs.")
 @click.option(
+    "--acl",
+    "acls",
+    metavar="'[deny] PRINCIPAL OPERATION TYPE:NAME'",
+    multiple=True,
+    help="An ACL, such as 'User:alice read topic:orders', which implies --authorizer; a name that ends with * is a "
+    "prefix; may be repeated.",
+)
+@click.option(
     "--super-user",
     "super_users",
     metavar="PRINCIPAL",
@@ -164,6 +172,7 @@ def _properties(path: Path | None) -> dict[str, str]:
     help="A principal that ACLs do not restrict, such as User:admin; may be repeated.",
 )
 @click.option("--config-file", type=_FILE, help="A properties file with broker configurations.")
+@click.option("--data", "data_file", type=_FILE, help="A TOML file with topics, records, users, ACLs and offsets.")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
 @click.option("--verbose", is_flag=True, help="Print each request and its result on standard error.")
 def broker_command(
@@ -182,8 +191,10 @@ def broker_command(
     tls_key: Path | None,
     tls_ca: Path | None,
     authorizer: bool,
+    acls: tuple[str, ...],
     super_users: tuple[str, ...],
     config_file: Path | None,
+    data_file: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -211,33 +222,24 @@ def broker_command(
         super_users=super_users,
         profile=dict(zip(_PROFILES, (SHIPPED, KIP_1071_PAGE), strict=True))[profile],
     )
-    asyncio.run(_run(config, list(map(_topic, topics)), as_json=as_json, verbose=verbose))
+    data = _initial_data(data_file, topics, acls)
+    asyncio.run(_run(config, data, as_json=as_json, verbose=verbose))
 
 
-async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: bool, verbose: bool) -> None:
+async def _run(config: BrokerConfig, data: InitialData, *, as_json: bool, verbose: bool) -> None:
     from kafka_msgs.broker import AsyncEmbeddedBroker
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with AsyncEmbeddedBroker(config) as broker:
+    async with AsyncEmbeddedBroker(config, data=data) as broker:
         if verbose:
             broker.run(lambda cluster: cluster.response_observers.append(_show))
-        for name, partitions in topics:
-            broker.run(partial(_create, name, partitions))
         echo(_ready(broker) if as_json else broker.bootstrap_servers)
         await stop.wait()
         for problem in broker.problems:
             echo(f"problem of the broker: {problem!r}", err=True)
-
-
-def _create(name: str, partitions: int, cluster: Cluster) -> None:
-    """Create a topic, unless the directory already has it."""
-    from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
-
-    if name not in cluster.image.topics:
-        cluster.commit(create_topic(cluster, TopicToCreate(name=name, num_partitions=partitions)))
 
 
 def _ready(broker: AsyncEmbeddedBroker) -> str:
