@@ -50,7 +50,7 @@ from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import VerificationGuard
 from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
-from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
@@ -98,7 +98,9 @@ class Cluster:
             self.cluster_id, self.broker_ids = self.storage.cluster_id, self.storage.broker_ids
             open_store = open_store or self.storage.open_store
         self.controller_id = self.broker_ids[0]
-        self.configs = BrokerConfigs({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
+        self.configs = BrokerConfigs(
+            {**config.embedded_defaults(len(self.broker_ids)), **config.configs}, self._dynamic_configs
+        )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
         self.dispatch = ApiDispatcher(all_handlers(), config.release)
         self.errors: list[Exception] = []
@@ -128,6 +130,9 @@ class Cluster:
         """The enabled SASL mechanisms, without those that the broker does not support."""
         enabled = (self.configs.text("sasl.enabled.mechanisms") or "").split(",")
         return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
+
+    def _dynamic_configs(self) -> Mapping[str, str]:
+        return self.image.configs.get((ConfigResourceType.BROKER, ""), {})
 
     def _window(self, name: str) -> Window:
         number = self.configs.number

@@ -89,8 +89,7 @@ class BrokerConfig:
     ACLs. ``super_users``, for example ``User:admin``, may do everything, and ``allow_everyone`` permits access to
     resources without ACLs.
 
-    Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes, like Kafka's
-    ``socket.request.max.bytes``. ``seed`` makes generated ids reproducible: the same seed and the same calls give the
+    ``seed`` makes generated ids reproducible: the same seed and the same calls give the
     same ids. The default None generates unpredictable ids. Raises ``OptionError``.
     """
 
@@ -108,8 +107,6 @@ class BrokerConfig:
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
-    max_connections: int = field(default=10_000, validator=int_range(1))
-    max_request_size: int = field(default=100 * 2**20, validator=int_range(1024))
     seed: int | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -136,6 +133,7 @@ class BrokerConfig:
         return {
             "group.initial.rebalance.delay.ms": "0",
             "group.streams.initial.rebalance.delay.ms": "0",
+            "max.connections": "10000",
             "metadata.log.max.record.bytes.between.snapshots": str(2**20),
             "offsets.topic.replication.factor": factor,
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",

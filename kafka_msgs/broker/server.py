@@ -180,7 +180,7 @@ class BrokerServer:
             except OSError:
                 return
             connections = self._shaking_hands[broker_id] + len(self.cluster.brokers[broker_id].sessions)
-            if connections >= self.cluster.config.max_connections:
+            if connections >= self.cluster.configs.number("max.connections"):
                 accepted.close()
                 continue
             self._shaking_hands[broker_id] += 1

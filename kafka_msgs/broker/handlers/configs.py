@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.broker.controller.config_changes import alter_configs, check_resource, replace_configs
-from kafka_msgs.broker.controller.config_entries import ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.config_defs import config_keys, log_effect
+from kafka_msgs.broker.controller.config_entries import RESOURCES, ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
@@ -17,6 +19,7 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages import alter_configs_response, incremental_alter_configs_response
 from kafka_msgs.messages.alter_configs_request import AlterConfigsRequest
+from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kafka_msgs.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -28,7 +31,10 @@ from kafka_msgs.messages.incremental_alter_configs_request import IncrementalAlt
 from kafka_msgs.messages.list_config_resources_request import ListConfigResourcesRequest
 from kafka_msgs.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 
-__all__ = ["HANDLERS"]
+if TYPE_CHECKING:
+    from kafka_msgs.broker.cluster import Cluster
+
+__all__ = ["HANDLERS", "attach"]
 
 _RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
     ConfigResourceType.TOPIC: (ResourceType.TOPIC, None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -261,6 +267,22 @@ def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None
 
 def _with_configs(call: ServerCall[Any], kind: ConfigResourceType) -> list[str]:
     return [name for each, name in call.cluster.image.configs if each == kind]
+
+
+def attach(cluster: Cluster) -> None:
+    """Log a warning for each changed config that has no effect, or none until a broker starts."""
+    cluster.image_listeners.append(_log_effects)
+
+
+def _log_effects(delta: MetadataDelta) -> None:
+    if not delta.configs:
+        return
+    for record in delta.records:
+        if isinstance(record, ConfigRecord) and record.value is not None:
+            kind = ConfigResourceType(record.resource_type)
+            setting = config_keys(RESOURCES[kind][0]).get(record.name)
+            if setting is not None:
+                log_effect(setting, f"{kind.name.lower()} {record.resource_name}".rstrip())
 
 
 HANDLERS: Final = (
