@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field, frozen, validators
 from attrs.converters import optional
 
 from kafka_msgs.errors import OptionError
@@ -89,6 +89,7 @@ class BrokerConfig:
     ACLs. ``super_users``, for example ``User:admin``, may do everything, and ``allow_everyone`` permits access to
     resources without ACLs.
 
+    ``control_port`` enables remote control over HTTP on this port of 127.0.0.1; 0 lets the system choose a port.
     ``seed`` makes generated ids reproducible: the same seed and the same calls give the
     same ids. The default None generates unpredictable ids. Raises ``OptionError``.
     """
@@ -107,6 +108,7 @@ class BrokerConfig:
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
+    control_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
     seed: int | None = None
 
     def __attrs_post_init__(self) -> None:

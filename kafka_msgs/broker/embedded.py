@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -21,7 +22,7 @@ from kafka_msgs.broker.faults import At, FaultInjector
 from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
-from kafka_msgs.errors import BrokerStartError, InternalError
+from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
@@ -63,6 +64,17 @@ class _Embedded(ABC):
             )
 
         return self.run(addresses)
+
+    @property
+    def control_url(self) -> str:
+        """The URL of the remote control. Raises ``OptionError`` if it is not enabled."""
+        return self._endpoint("control", "control_port")
+
+    def _endpoint(self, name: str, option: str) -> str:
+        found = self.run(lambda _: self._running().endpoints.get(name))
+        if found is None:
+            raise OptionError(source="BrokerConfig", option=option, value=None, reason="it is not set")
+        return found.url
 
     @property
     def problems(self) -> list[Exception]:
@@ -135,11 +147,20 @@ class _Embedded(ABC):
         try:
             server.start()
             load_initial_data(cluster, self.data)
+            _open_endpoints(server)
         except BaseException:
             server.stop()
             cluster.close()
             raise
         return server
+
+
+def _open_endpoints(server: BrokerServer) -> None:
+    """Start the configured HTTP endpoints. Their modules are imported only if there are any."""
+    if server.cluster.config.control_port is not None:
+        from kafka_msgs.broker.endpoints.opening import open_endpoints
+
+        server.endpoints = open_endpoints(server)
 
 
 class AsyncEmbeddedBroker(_Embedded):
@@ -175,13 +196,7 @@ class AsyncEmbeddedBroker(_Embedded):
 
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster, and return its result."""
-        server = self._running()
-        server.cluster.advance_clock_to(server.clock.now())
-        try:
-            return work(server.cluster)
-        finally:
-            server.cluster.settle()
-            server.schedule_tick()
+        return self._running().run(work)
 
 
 class EmbeddedBroker(_Embedded):
@@ -227,17 +242,7 @@ class EmbeddedBroker(_Embedded):
 
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster in the broker's thread, and return its result."""
-        server = self._running()
-
-        def step() -> T:
-            server.cluster.advance_clock_to(server.clock.now())
-            try:
-                return work(server.cluster)
-            finally:
-                server.cluster.settle()
-                server.schedule_tick()
-
-        return self._in_loop(step)
+        return self._in_loop(partial(self._running().run, work))
 
     def _in_loop(self, step: Callable[[], T]) -> T:
         if threading.current_thread() is self._thread:

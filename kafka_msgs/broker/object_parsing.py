@@ -11,11 +11,11 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from attrs import NOTHING, fields
+from attrs import NOTHING, fields, has
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["check_names", "parse_object", "parse_value"]
+__all__ = ["check_names", "parse_kind", "parse_object", "to_plain"]
 
 T = TypeVar("T")
 
@@ -40,9 +40,32 @@ def parse_object(cls: Callable[..., T], data: object, place: str) -> T:
         raise OptionError(source=place, option=missing[0], value=None, reason="it is missing")
     hints = _hints(cls)
     values = {
-        name: parse_value(hints[attributes[name].name], value, f"{place}.{name}") for name, value in table.items()
+        name: _parse_value(hints[attributes[name].name], value, f"{place}.{name}") for name, value in table.items()
     }
     return cls(**values)
+
+
+def parse_kind(kinds: Mapping[str, Callable[..., T]], data: object, place: str, key: str) -> T:
+    """Return an object of one of several classes. The entry ``key`` of the table is the name of its class."""
+    table = dict(_expect(data, Mapping, place, "a table"))
+    name = table.pop(key, None)
+    if name not in kinds:
+        near = get_close_matches(str(name), kinds) or kinds
+        raise OptionError(source=place, option=key, value=name, reason=f"known are {', '.join(near)}")
+    return parse_object(kinds[name], table, place)
+
+
+def to_plain(value: object) -> Any:
+    """Return the attributes of an object as a table. Enum members are names."""
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, tuple):
+        return [to_plain(each) for each in value]
+    if has(type(value)):
+        return {
+            each.alias: to_plain(getattr(value, each.name)) for each in fields(cast("Any", type(value))) if each.init
+        }
+    return value
 
 
 def check_names(table: Mapping[str, object], known: Collection[str], place: str) -> None:
@@ -59,19 +82,19 @@ def _hints(cls: Callable[..., object]) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def parse_value(hint: Any, value: object, place: str) -> Any:
+def _parse_value(hint: Any, value: object, place: str) -> Any:
     """Return a value of an annotated type. Raises ``OptionError``."""
     if get_origin(hint) in (Union, UnionType):
         kinds = get_args(hint)
         if value is None and NoneType in kinds:
             return None
-        return parse_value(next(kind for kind in kinds if kind is not NoneType), value, place)
+        return _parse_value(next(kind for kind in kinds if kind is not NoneType), value, place)
     if get_origin(hint) is tuple:
         items = _expect(value, list, place, "a list")
-        return tuple(parse_value(get_args(hint)[0], each, f"{place}[{index}]") for index, each in enumerate(items))
+        return tuple(_parse_value(get_args(hint)[0], each, f"{place}[{index}]") for index, each in enumerate(items))
     if get_origin(hint) in _MAPPINGS:
         table = _expect(value, Mapping, place, "a table")
-        return {name: parse_value(get_args(hint)[1], each, f"{place}.{name}") for name, each in table.items()}
+        return {name: _parse_value(get_args(hint)[1], each, f"{place}.{name}") for name, each in table.items()}
     return _SIMPLE[hint](value, place) if hint in _SIMPLE else _parse_class(hint, value, place)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
@@ -81,6 +82,15 @@ def test_it_starts_with_data_and_acls(tmp_path: Path) -> None:
         with Consumer(servers, auto_offset_reset="earliest") as consumer:
             consumer.assign([("orders", 0)])
             assert [bytes(each.value or b"") for each in consumer.poll(WAIT)] == [b"tea"]
+
+
+def test_it_is_controlled_over_http() -> None:
+    with running("--control", "0", "--clock", "manual", "--json") as (_, line):
+        body = json.dumps({"advance_ms": 1000}).encode()
+        headers = {"Content-Type": "application/json"}
+        url = json.loads(line)["control_url"] + "/clock"
+        with urlopen(url, timeout=WAIT) as before, urlopen(Request(url, body, headers), timeout=WAIT) as after:
+            assert json.load(after)["now_ms"] == json.load(before)["now_ms"] + 1000
 
 
 def test_the_commands_of_the_image_run_without_an_image() -> None:

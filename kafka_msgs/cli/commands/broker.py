@@ -19,7 +19,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
+    from kafka_msgs.broker import AsyncEmbeddedBroker
     from kafka_msgs.broker.config import ListenerConfig
     from kafka_msgs.broker.initial_data import InitialData
     from kafka_msgs.broker.server_call import ServerCall
@@ -173,6 +173,19 @@ def _properties(path: Path | None) -> dict[str, str]:
 )
 @click.option("--config-file", type=_FILE, help="A properties file with broker configurations.")
 @click.option("--data", "data_file", type=_FILE, help="A TOML file with topics, records, users, ACLs and offsets.")
+@click.option(
+    "--control",
+    "control_port",
+    type=click.IntRange(0, _LAST_PORT),
+    help="Port of the remote control over HTTP on 127.0.0.1; 0 selects a free port.",
+)
+@click.option(
+    "--clock",
+    type=click.Choice(("system", "manual")),
+    default="system",
+    show_default=True,
+    help="A manual clock stands still until the remote control moves it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
 @click.option("--verbose", is_flag=True, help="Print each request and its result on standard error.")
 def broker_command(
@@ -195,6 +208,8 @@ def broker_command(
     super_users: tuple[str, ...],
     config_file: Path | None,
     data_file: Path | None,
+    control_port: int | None,
+    clock: str,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -204,7 +219,7 @@ def broker_command(
 
     Example: kafka-msgs broker --topic orders:3
     """
-    from kafka_msgs.broker import BrokerConfig
+    from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, ManualClock
     from kafka_msgs.groups.profiles import KIP_1071_PAGE, SHIPPED
 
     tls = _server_tls(tls_cert, tls_key, tls_ca)
@@ -220,20 +235,20 @@ def broker_command(
         users=users,
         authorizer=authorizer,
         super_users=super_users,
+        control_port=control_port,
         profile=dict(zip(_PROFILES, (SHIPPED, KIP_1071_PAGE), strict=True))[profile],
     )
     data = _initial_data(data_file, topics, acls)
-    asyncio.run(_run(config, data, as_json=as_json, verbose=verbose))
+    broker = AsyncEmbeddedBroker(config, data=data, clock=ManualClock() if clock == "manual" else None)
+    asyncio.run(_run(broker, as_json=as_json, verbose=verbose))
 
 
-async def _run(config: BrokerConfig, data: InitialData, *, as_json: bool, verbose: bool) -> None:
-    from kafka_msgs.broker import AsyncEmbeddedBroker
-
+async def _run(broker: AsyncEmbeddedBroker, *, as_json: bool, verbose: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with AsyncEmbeddedBroker(config, data=data) as broker:
+    async with broker:
         if verbose:
             broker.run(lambda cluster: cluster.response_observers.append(_show))
         echo(_ready(broker) if as_json else broker.bootstrap_servers)
@@ -247,7 +262,8 @@ def _ready(broker: AsyncEmbeddedBroker) -> str:
     addresses = {listener.name: broker.bootstrap_of(listener.name) for listener in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
     facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
-    return json_text({"ready": True, **facts})
+    urls = {} if broker.config.control_port is None else {"control_url": broker.control_url}
+    return json_text({"ready": True, **facts, **urls})
 
 
 def _show(call: ServerCall[Any], response: Response | None) -> None:
