@@ -16,13 +16,13 @@ from kafka_msgs.validators import int_range, one_of
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
+__all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "WILDCARDS", "BrokerConfig", "ListenerConfig"]
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols of listeners. The index of a protocol is its number in metadata records."""
 
 _MOST_BROKERS: Final = 100
-_LOOPBACK: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+WILDCARDS: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Wildcard addresses, and the loopback address that clients use for each."""
 LAST_PORT: Final = 65535
 
@@ -54,12 +54,12 @@ class ListenerConfig:
         """Return the advertised host and port of broker ``number``, which is bound to ``listening``."""
         host, port = listening
         return (
-            self.advertised_host or _LOOPBACK.get(host, host),
+            self.advertised_host or WILDCARDS.get(host, host),
             self.advertised_port + number if self.advertised_port else port,
         )
 
     def __attrs_post_init__(self) -> None:
-        if self.advertised_host in _LOOPBACK:
+        if self.advertised_host in WILDCARDS:
             reason = "clients cannot connect to it"
             raise OptionError(
                 source="ListenerConfig", option="advertised_host", value=self.advertised_host, reason=reason
@@ -90,8 +90,9 @@ class BrokerConfig:
     resources without ACLs.
 
     ``control_port`` enables remote control over HTTP on this port of 127.0.0.1; 0 lets the system choose a port.
-    ``seed`` makes generated ids reproducible: the same seed and the same calls give the
-    same ids. The default None generates unpredictable ids. Raises ``OptionError``.
+    ``registry_port`` enables an in-memory schema registry on ``registry_host``. ``seed`` makes generated ids
+    reproducible: the same seed and the same calls give the same ids. The default None generates unpredictable ids.
+    Raises ``OptionError``.
     """
 
     brokers: int = field(default=1, validator=int_range(1, _MOST_BROKERS))
@@ -109,6 +110,8 @@ class BrokerConfig:
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
     control_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
+    registry_host: str = "127.0.0.1"
+    registry_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
     seed: int | None = None
 
     def __attrs_post_init__(self) -> None:

@@ -68,10 +68,15 @@ class _Embedded(ABC):
     @property
     def control_url(self) -> str:
         """The URL of the remote control. Raises ``OptionError`` if it is not enabled."""
-        return self._endpoint("control", "control_port")
+        return self._url("control_port")
 
-    def _endpoint(self, name: str, option: str) -> str:
-        found = self.run(lambda _: self._running().endpoints.get(name))
+    @property
+    def registry_url(self) -> str:
+        """The URL of the schema registry. Raises ``OptionError`` if it is not enabled."""
+        return self._url("registry_port")
+
+    def _url(self, option: str) -> str:
+        found = self.run(lambda _: self._running().endpoints.get(option))
         if found is None:
             raise OptionError(source="BrokerConfig", option=option, value=None, reason="it is not set")
         return found.url
@@ -157,7 +162,8 @@ class _Embedded(ABC):
 
 def _open_endpoints(server: BrokerServer) -> None:
     """Start the configured HTTP endpoints. Their modules are imported only if there are any."""
-    if server.cluster.config.control_port is not None:
+    config = server.cluster.config
+    if config.control_port is not None or config.registry_port is not None:
         from kafka_msgs.broker.endpoints.opening import open_endpoints
 
         server.endpoints = open_endpoints(server)

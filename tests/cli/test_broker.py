@@ -93,6 +93,12 @@ def test_it_is_controlled_over_http() -> None:
             assert json.load(after)["now_ms"] == json.load(before)["now_ms"] + 1000
 
 
+def test_it_has_a_schema_registry() -> None:
+    with running("--schema-registry", "0", "--json") as (_, line):
+        with urlopen(json.loads(line)["registry_url"] + "/subjects", timeout=WAIT) as subjects:
+            assert json.load(subjects) == []
+
+
 def test_the_commands_of_the_image_run_without_an_image() -> None:
     """The ports are replaced with ports chosen by the system."""
     lines = (Path(__file__).parents[2] / "docs/examples/broker-image/Dockerfile").read_text().splitlines()
@@ -125,6 +131,7 @@ def test_it_shows_no_control_characters_of_clients() -> None:
         (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),
         (["--topic", "orders:many"], "form is NAME[:PARTITIONS]"),
         (["--durable"], "it needs a directory"),
+        (["--schema-registry", "localhost"], "is not [HOST:]PORT"),
         (["--acl", "User:a read"], "PRINCIPAL OPERATION TYPE:NAME"),
     ],
 )

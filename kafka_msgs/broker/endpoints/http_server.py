@@ -1,7 +1,8 @@
 """A small HTTP/1.1 server on asyncio. The package ``h11`` implements the protocol.
 
-A web page must not control a broker on the machine of its reader. The server therefore refuses requests whose ``Host``
-or ``Origin`` header is not a loopback address, and bodies that are not JSON.
+A web page must not control a broker on the machine of its reader. The server therefore refuses requests whose
+``Origin`` header is not a loopback address, and bodies that are not JSON. If it listens on a loopback address, it also
+refuses requests whose ``Host`` header is not one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ipaddress import ip_address
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
+from kafka_msgs.broker.config import WILDCARDS
 from kafka_msgs.broker.endpoints.routes import HttpRequest, HttpResponse
 from kafka_msgs.errors import BrokerStartError, MissingExtraError
 
@@ -34,18 +36,17 @@ Respond = Callable[[HttpRequest], HttpResponse]
 class HttpServer:
     """An HTTP server on one address. ``respond`` returns the response to each request. Port 0 selects a free port.
 
-    ``local`` refuses requests with a ``Host`` header that is not a loopback address. Raises ``MissingExtraError``
-    without the package ``h11``, and ``BrokerStartError`` if the address is unavailable.
+    Raises ``MissingExtraError`` without the package ``h11``, and ``BrokerStartError`` if the address is unavailable.
     """
 
-    def __init__(self, host: str, port: int, respond: Respond, *, local: bool) -> None:
+    def __init__(self, host: str, port: int, respond: Respond) -> None:
         try:
             import h11
         except ImportError as error:
             raise MissingExtraError(package="h11", feature="HTTP endpoints of the broker", extra="broker") from error
         self.http = h11
         self.respond = respond
-        self.local = local
+        self.local = _is_loopback(_url(host))
         self.connections: set[_Connection] = set()
         try:
             self._socket = socket.create_server(
@@ -53,8 +54,7 @@ class HttpServer:
             )
         except OSError as error:
             raise BrokerStartError(address=f"{host}:{port}", reason=error.strerror or str(error)) from None
-        shown = f"[{host}]" if ":" in host else host
-        self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
+        self.url = f"{_url(WILDCARDS.get(host, host))}:{self._socket.getsockname()[1]}"
         loop = asyncio.get_running_loop()
         self._server = loop.create_task(loop.create_server(lambda: _Connection(self), sock=self._socket))
 
@@ -193,6 +193,10 @@ class _Connection(asyncio.Protocol):
             data.append(self._wire.send(self._h11.Data(data=body)))
         data.append(self._wire.send(self._h11.EndOfMessage()))
         self._transport.write(b"".join(data))
+
+
+def _url(host: str) -> str:
+    return f"http://[{host}]" if ":" in host else f"http://{host}"
 
 
 def _is_loopback(url: str) -> bool:

@@ -28,6 +28,7 @@ __all__ = ["broker_command"]
 
 _PROFILES: Final = ("shipped", "page")
 _LAST_PORT: Final = 65535
+_LOOPBACK: Final = "127.0.0.1"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -37,6 +38,15 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
         if not (name.strip() and sign):
             raise click.BadParameter(f"{name!r} is not NAME=VALUE")
     return {name.strip(): text for name, _, text in pairs}
+
+
+def _host_and_port(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, int | None]:
+    if value is None:
+        return _LOOPBACK, None
+    host, _, port = value.rpartition(":")
+    if not port.isdecimal():
+        raise click.BadParameter(f"{value!r} is not [HOST:]PORT")
+    return host.strip("[]") or _LOOPBACK, int(port)
 
 
 def _listener(text: str, advertised: dict[str, tuple[str, int]], tls: ssl.SSLContext | None) -> ListenerConfig:
@@ -180,6 +190,13 @@ def _properties(path: Path | None) -> dict[str, str]:
     help="Port of the remote control over HTTP on 127.0.0.1; 0 selects a free port.",
 )
 @click.option(
+    "--schema-registry",
+    "registry",
+    metavar="[HOST:]PORT",
+    callback=_host_and_port,
+    help="Address of a schema registry in memory, by default on 127.0.0.1; port 0 selects a free port.",
+)
+@click.option(
     "--clock",
     type=click.Choice(("system", "manual")),
     default="system",
@@ -209,6 +226,7 @@ def broker_command(
     config_file: Path | None,
     data_file: Path | None,
     control_port: int | None,
+    registry: tuple[str, int | None],
     clock: str,
     as_json: bool,
     verbose: bool,
@@ -236,6 +254,8 @@ def broker_command(
         authorizer=authorizer,
         super_users=super_users,
         control_port=control_port,
+        registry_host=registry[0],
+        registry_port=registry[1],
         profile=dict(zip(_PROFILES, (SHIPPED, KIP_1071_PAGE), strict=True))[profile],
     )
     data = _initial_data(data_file, topics, acls)
@@ -261,9 +281,16 @@ def _ready(broker: AsyncEmbeddedBroker) -> str:
     """Return the addresses of all listeners as one line of JSON."""
     addresses = {listener.name: broker.bootstrap_of(listener.name) for listener in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
-    facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
-    urls = {} if broker.config.control_port is None else {"control_url": broker.control_url}
-    return json_text({"ready": True, **facts, **urls})
+    facts: dict[str, Any] = {
+        "bootstrap_servers": broker.bootstrap_servers,
+        "listeners": addresses,
+        "cluster_id": cluster_id,
+    }
+    if broker.config.control_port is not None:
+        facts["control_url"] = broker.control_url
+    if broker.config.registry_port is not None:
+        facts["registry_url"] = broker.registry_url
+    return json_text({"ready": True, **facts})
 
 
 def _show(call: ServerCall[Any], response: Response | None) -> None:
