@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from random import Random, SystemRandom
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -45,6 +45,8 @@ from kafka_msgs.broker.registration_records import (
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
+from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, new_token_validator
+from kafka_msgs.broker.security.tokens import TokenValidator
 from kafka_msgs.broker.server_call import ClientSession, ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import VerificationGuard
@@ -120,6 +122,8 @@ class Cluster:
         if self.storage is not None:
             self.image_listeners.append(self.storage.follow)
         self._sessions = 0
+        if OAUTHBEARER in self.sasl_mechanisms:
+            _ = self.token_validator  # A wrong key set is an error at the start.
         for module in handler_modules():
             attach = getattr(module, "attach", None)
             if attach is not None:
@@ -129,7 +133,13 @@ class Cluster:
     def sasl_mechanisms(self) -> tuple[str, ...]:
         """The enabled SASL mechanisms, without those that the broker does not support."""
         enabled = (self.configs.text("sasl.enabled.mechanisms") or "").split(",")
-        return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
+        known = (PLAIN, OAUTHBEARER, *MECHANISMS)
+        return tuple(name for each in enabled if (name := each.strip()) in known)
+
+    @cached_property
+    def token_validator(self) -> TokenValidator:
+        """The validator of OAUTHBEARER tokens."""
+        return new_token_validator(self.configs)
 
     def _dynamic_configs(self) -> Mapping[str, str]:
         return self.image.configs.get((ConfigResourceType.BROKER, ""), {})

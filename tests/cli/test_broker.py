@@ -95,7 +95,8 @@ def test_it_is_controlled_over_http() -> None:
 
 def test_it_has_a_schema_registry() -> None:
     with running("--schema-registry", "0", "--json") as (_, line):
-        with urlopen(json.loads(line)["registry_url"] + "/subjects", timeout=WAIT) as subjects:
+        subjects = urlopen(json.loads(line)["registry_url"] + "/subjects", timeout=WAIT)
+        with subjects:
             assert json.load(subjects) == []
 
 

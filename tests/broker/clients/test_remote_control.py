@@ -22,8 +22,7 @@ def control_by_kafkajs(broker: EmbeddedBroker, topic: str) -> Mapping[str, Any]:
 
 
 def control_by_kafka_go(broker: EmbeddedBroker, topic: str) -> Mapping[str, Any]:
-    servers = broker.bootstrap_servers.partition(",")[0]
-    line = lines_of([*GO.command(), "control", servers, broker.control_url, topic])[0]
+    line = lines_of([*GO.command(), "control", broker.bootstrap_servers, broker.control_url, topic])[0]
     facts: Mapping[str, Any] = line.get("facts", line)
     return facts
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -55,7 +56,7 @@ func controlSession(where place) []feature {
 func control(ctx context.Context, where place) (any, error) {
 	r, topic := remote{where.login}, where.prefix
 	writer := &kafka.Writer{
-		Addr: kafka.TCP(where.servers), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond,
+		Addr: kafka.TCP(strings.Split(where.servers, ",")...), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond,
 		WriteBackoffMin: 20 * time.Millisecond, MaxAttempts: 100,
 		Transport: &kafka.Transport{MetadataTTL: 100 * time.Millisecond},
 	}
@@ -82,7 +83,12 @@ func control(ctx context.Context, where place) (any, error) {
 		func() error { return r.send(ctx, http.MethodGet, fmt.Sprintf("/faults/%d", fault.Number), nil, &fault) },
 		func() error { return r.send(ctx, http.MethodGet, "/requests?api=Produce&topic="+topic, nil, &log) },
 		func() error { return r.change(ctx, "KillBroker", facts{"broker": 0}) },
-		func() error { return writer.WriteMessages(ctx, kafka.Message{Value: []byte("two")}) },
+		func() error {
+			// The writer does not try again when a connection is refused.
+			return until(ctx, "a write after a failure", func() bool {
+				return writer.WriteMessages(ctx, kafka.Message{Value: []byte("two")}) == nil
+			})
+		},
 		func() error { return r.send(ctx, http.MethodGet, "/", nil, &state) },
 		func() error { return r.change(ctx, "StartBroker", facts{"broker": 0}) },
 	}
