@@ -24,12 +24,13 @@ from kafka_msgs.broker.controller.elections import (
     leader_changes_on_stop,
     replace_replicas,
 )
-from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, PartitionRegistration
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import auto_create_topic
 from kafka_msgs.broker.coordinator_partition import partition_for_key
 from kafka_msgs.broker.faults import FaultInjector
+from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
@@ -334,17 +335,30 @@ class Cluster:
 
         Raises ``OptionError`` if the partition does not exist or the broker does not run.
         """
-        found = self.image.topics.get(topic)
-        state = self.image.partition(found.id, partition) if found else None
-        if found is None or state is None:
-            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+        state = self._partition(topic, partition)
         if not self._broker(broker_id).running:
             raise _wrong("broker_id", broker_id, "the broker does not run")
         if broker_id not in state.replicas:
             self.commit([replace_replicas(self, state, (broker_id, *state.replicas[1:]))])
-            state = found.partitions[partition]
+            state = self._partition(topic, partition)
         if state.leader != broker_id:
             self.commit([elect_leader(state, broker_id)])
+
+    def _partition(self, topic: str, partition: int) -> PartitionRegistration:
+        found = self.image.topics.get(topic)
+        state = self.image.partition(found.id, partition) if found else None
+        if state is None:
+            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+        return state
+
+    def set_follower_offsets(
+        self, topic: str, partition: int, broker_id: int, start: int | None, end: int | None
+    ) -> None:
+        """Limit the offsets that consumers see on a follower. See ``SetFollowerOffsets``. Raises ``OptionError``."""
+        state = self._partition(topic, partition)
+        if self._broker(broker_id).id not in state.replicas:
+            raise _wrong("broker_id", broker_id, f"the replicas are {', '.join(map(str, state.replicas))}")
+        self.faults.follower_views[broker_id, state.key] = FollowerView(start, end)
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
         """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is ``__transaction_state``.

@@ -117,6 +117,15 @@ class _Embedded(ABC):
         """
         self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
 
+    def set_follower_offsets(
+        self, topic: str, partition: int, broker_id: int, *, start: int | None = None, end: int | None = None
+    ) -> None:
+        """Make a follower lag or lose old records, for consumers that fetch from it. See ``SetFollowerOffsets``.
+
+        Raises ``OptionError`` if the broker has no replica of the partition.
+        """
+        self.run(lambda cluster: cluster.set_follower_offsets(topic, partition, broker_id, start, end))
+
     def move_group_coordinator(self, group_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
         self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))

@@ -1,4 +1,4 @@
-"""Delegation tokens (KIP-48) of a cluster without a secret key: the responses of a real cluster."""
+"""Delegation tokens (KIP-48) of a cluster without a secret key: refusals, as in Kafka."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_msgs.client import Client, ClientConfig
 from kafka_msgs.client.auth import PlainCredentials
 from kafka_msgs.message import Request
 from tests.support.kafka_cluster import ClusterAddresses
-from tests.support.kafka_listeners import USERS, Listener
+from tests.support.kafka_listeners import USERS
 
 LISTENERS: Final = (ListenerConfig(), ListenerConfig(name="SASL", protocol="SASL_PLAINTEXT"))
 NAMES: Final = ("CREATE", "RENEW", "EXPIRE", "DESCRIBE")
@@ -65,8 +65,9 @@ def test_requests_for_tokens_are_refused(broker: EmbeddedBroker, login: bool, er
     assert {each.error_code for each in found} == {error}
 
 
-@pytest.mark.parametrize("login", [False, True])
-def test_a_real_cluster_answers_the_same(broker: EmbeddedBroker, kafka_cluster: ClusterAddresses, login: bool) -> None:
-    listener = Listener.SASL_PLAINTEXT if login else Listener.PLAINTEXT
-    ours = answers(broker.bootstrap_of("SASL") if login else broker.bootstrap_servers, login=login)
-    assert ours == answers(kafka_cluster.bootstrap(listener), login=login)
+def test_a_real_cluster_answers_anonymous_clients_the_same(
+    broker: EmbeddedBroker, kafka_cluster: ClusterAddresses
+) -> None:
+    """The real cluster has a secret key, so only the refusals of anonymous clients can be compared."""
+    ours = answers(broker.bootstrap_servers, login=False)
+    assert ours == answers(kafka_cluster.bootstrap_servers, login=False)

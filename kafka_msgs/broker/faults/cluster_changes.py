@@ -28,6 +28,7 @@ __all__ = [
     "MoveLeader",
     "MoveTransactionCoordinator",
     "RestartBroker",
+    "SetFollowerOffsets",
     "StartBroker",
     "StopBroker",
 ]
@@ -166,8 +167,26 @@ class FillDisk(ClusterChange):
 
 
 @frozen
+class SetFollowerOffsets(ClusterChange):
+    """Make a follower lag or lose old records: consumers that fetch from it only see records from ``start`` to ``end``.
+
+    None is the offset of the leader, so both None end the fault. The records themselves do not change.
+    """
+
+    topic: str
+    partition: int
+    broker: int
+    start: int | None = None
+    end: int | None = None
+
+    def apply(self, cluster: Cluster) -> None:
+        """Make the change."""
+        cluster.set_follower_offsets(self.topic, self.partition, self.broker, self.start, self.end)
+
+
+@frozen
 class Heal(ClusterChange):
-    """End all request faults, free the disk, and start all stopped brokers."""
+    """End all request faults, free the disk, let followers have all records, and start all stopped brokers."""
 
     def apply(self, cluster: Cluster) -> None:
         """Make the change."""
@@ -187,6 +206,7 @@ Change = (
     | RestartBroker
     | JumpClock
     | FillDisk
+    | SetFollowerOffsets
     | Heal
 )
 """A fault's change of the cluster."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import Factory, define, evolve
 
+from kafka_msgs.broker.controller.image import PartitionKey
 from kafka_msgs.broker.faults.cluster_changes import Change, ClusterChange
 from kafka_msgs.broker.faults.fault import At, Fault
 from kafka_msgs.broker.faults.request_effects import Effect
+from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.errors import OptionError, RequestRefusedError
 
@@ -32,6 +34,8 @@ class FaultInjector:
 
     def __init__(self, cluster: Cluster) -> None:
         self.refused: deque[tuple[ClusterChange, Exception]] = deque(maxlen=_REFUSED)
+        self.follower_views: dict[tuple[int, PartitionKey], FollowerView] = {}
+        """Differing offsets of followers, by broker id and partition."""
         self._faults: list[Fault] = []
         self._random: _RandomFaults | None = None
         self._scripts = 0
@@ -84,8 +88,9 @@ class FaultInjector:
         self._cluster.log_manager.disk_full = full
 
     def end_faults(self) -> None:
-        """End all request faults and free the disk. Scripts continue."""
+        """End all request faults, free the disk, and let followers have all records. Scripts continue."""
         self._faults.clear()
+        self.follower_views.clear()
         self._random = None
         self.disk_full = False
 

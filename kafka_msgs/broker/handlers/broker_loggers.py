@@ -78,7 +78,7 @@ def _checked_level(loggers: Mapping[str, logging.Logger], name: str, operation: 
         if name == _ROOT:
             raise _invalid(f"Removing the log level of the {_ROOT} logger is not allowed")
         return logging.NOTSET
-    if level not in _LEVELS:
+    if level is None or level not in _LEVELS:
         reason = f"it is not a supported log level. Valid log levels are {', '.join(_LEVELS)}"
         raise _bad_config(f"Cannot set the log level of {name} to {level} as {reason}")
     return _LEVELS[level]

@@ -5,16 +5,21 @@ As in Kafka, a client without authentication may not request tokens, and all oth
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kafka_msgs.broker.server_call import ANONYMOUS, ApiHandler, Principal, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.message import Response
 from kafka_msgs.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from kafka_msgs.messages.create_delegation_token_response import CreateDelegationTokenResponse
 from kafka_msgs.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from kafka_msgs.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
+from kafka_msgs.messages.expire_delegation_token_response import ExpireDelegationTokenResponse
 from kafka_msgs.messages.renew_delegation_token_request import RenewDelegationTokenRequest
+from kafka_msgs.messages.renew_delegation_token_response import RenewDelegationTokenResponse
 
 __all__ = ["HANDLERS"]
 
@@ -31,6 +36,16 @@ def _refuse(call: ServerCall[Any]) -> None:
     call.fail(_error(call))
 
 
+def _refuse_change(call: ServerCall[Any], response: Callable[..., Response]) -> None:
+    error = _error(call)
+    call.respond(response(error_code=error, expiry_timestamp_ms=_times(error)))
+
+
+def _times(error: ErrorCode) -> int:
+    """Return the times of a response. Kafka's brokers and controllers differ in the times of a refused request."""
+    return 0 if error == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED else _NEVER
+
+
 def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
     requester, error = call.session.principal, _error(call)
     owner = requester
@@ -39,7 +54,7 @@ def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
     permitted = owner == requester or call.allows(AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner))
     if error == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED and not permitted:
         error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
-    times = 0 if error == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED else _NEVER
+    times = _times(error)
     call.respond(
         CreateDelegationTokenResponse(
             error_code=error,
@@ -56,7 +71,7 @@ def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
 
 HANDLERS: Final = (
     ApiHandler(CreateDelegationTokenRequest, _refuse_creation),
-    ApiHandler(RenewDelegationTokenRequest, _refuse),
-    ApiHandler(ExpireDelegationTokenRequest, _refuse),
+    ApiHandler(RenewDelegationTokenRequest, partial(_refuse_change, response=RenewDelegationTokenResponse)),
+    ApiHandler(ExpireDelegationTokenRequest, partial(_refuse_change, response=ExpireDelegationTokenResponse)),
     ApiHandler(DescribeDelegationTokenRequest, _refuse),
 )
