@@ -24,6 +24,7 @@ from attrs import fields_dict
 
 from kafka_msgs import errors
 from kafka_msgs.admin import Admin
+from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_keys
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.cli.help import EXIT_STATUSES
@@ -242,6 +243,23 @@ def _help_of(words: tuple[str, ...], found: click.Command) -> str:
     return f"```text\n{found.get_help(context)}\n```\n"
 
 
+def broker_configs(*effects: str) -> str:
+    """Return the table of the broker, topic, group and client metrics configs with one of the effects."""
+    rows = (
+        (f"`{each.name}`", resource, "" if each.default is None else f"`{each.default}`" if each.default else "")
+        for resource in (BROKER, TOPIC, GROUP, CLIENT_METRICS)
+        for each in config_keys(resource).values()
+        if each.effect in effects and not each.internal
+    )
+    return markdown(("config", "resource", "Kafka's default"), rows)
+
+
+def replaced_configs() -> str:
+    """Return the table of the broker configs that attributes replace."""
+    rows = ((f"`{each.name}`", f"`{each.effect}`") for each in config_keys(BROKER).values() if each.replaced)
+    return markdown(("config", "attribute"), rows)
+
+
 def statuses_table() -> str:
     """Return the table of the exit statuses of commands."""
     return markdown(("status", "meaning"), EXIT_STATUSES.items())
@@ -313,6 +331,12 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
     "rules.md": {"rules": rules_table},
+    "broker-configs.md": {
+        "effective": partial(broker_configs, "yes"),
+        "start": partial(broker_configs, "start"),
+        "replaced": replaced_configs,
+        "none": partial(broker_configs, "none"),
+    },
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},
 }
 """The tables in each page, by name."""

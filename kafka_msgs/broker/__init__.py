@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import BrokerConfig, ListenerConfig
     from kafka_msgs.broker.embedded import AsyncEmbeddedBroker, EmbeddedBroker
+    from kafka_msgs.broker.initial_data import InitialAcl, InitialData, InitialOffset, InitialRecord, InitialTopic
     from kafka_msgs.broker.request_log import LoggedRequest, RequestLog
 else:
     __getattr__, __dir__ = lazy_module_attributes(
@@ -29,6 +30,11 @@ else:
             "Clock": "clock",
             "Cluster": "cluster",
             "EmbeddedBroker": "embedded",
+            "InitialAcl": "initial_data",
+            "InitialData": "initial_data",
+            "InitialOffset": "initial_data",
+            "InitialRecord": "initial_data",
+            "InitialTopic": "initial_data",
             "ListenerConfig": "config",
             "LoggedRequest": "request_log",
             "ManualClock": "clock",
@@ -43,6 +49,11 @@ __all__ = [
     "Clock",
     "Cluster",
     "EmbeddedBroker",
+    "InitialAcl",
+    "InitialData",
+    "InitialOffset",
+    "InitialRecord",
+    "InitialTopic",
     "ListenerConfig",
     "LoggedRequest",
     "ManualClock",

@@ -97,19 +97,19 @@ class AcceptedConnection(asyncio.Protocol):
         self._cluster = server.cluster
         self._broker_id = broker_id
         self._listener = listener
-        self._wire = ServerConnection(max_frame_size=self._frame_limit(), options=_READING)
+        self._frame_limit = self._cluster.configs.number("socket.request.max.bytes")
+        self._wire = ServerConnection(max_frame_size=self._first_frame_limit(), options=_READING)
         self._request: RequestReceived | None = None
         self._following: Callable[[bytes], MangledResponse] | None = None
         self._held = self._throttle_ms = 0
         self._end_mute: Callable[[], None] | None = None
         self._paused = self._full = self._pumping = self._scheduled = False
 
-    def _frame_limit(self) -> int:
+    def _first_frame_limit(self) -> int:
         """Return the maximum frame size before authentication."""
-        largest = self._cluster.config.max_request_size
         if not self._listener.sasl:
-            return largest
-        return min(largest, self._cluster.configs.number("sasl.server.max.receive.size"))
+            return self._frame_limit
+        return min(self._frame_limit, self._cluster.configs.number("sasl.server.max.receive.size"))
 
     # Called by asyncio
 
@@ -125,7 +125,8 @@ class AcceptedConnection(asyncio.Protocol):
             self.end(reset=True)
             return
         broker = self._cluster.brokers[self._broker_id]
-        if self._server.closing or not broker.running or len(broker.sessions) > self._cluster.config.max_connections:
+        most = self._cluster.configs.number("max.connections")
+        if self._server.closing or not broker.running or len(broker.sessions) > most:
             self.end(reset=True)
             return
         self._cluster.advance_clock_to(self._server.clock.now())
@@ -261,7 +262,7 @@ class AcceptedConnection(asyncio.Protocol):
                     break
                 left -= 1
                 if self.session.authenticated:
-                    self._wire.max_frame_size = self._cluster.config.max_request_size
+                    self._wire.max_frame_size = self._frame_limit
                 event = self._wire.next_event()
                 if not isinstance(event, RequestReceived | TokenReceived):
                     break

@@ -8,7 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_services import ClusterServices
+from kafka_msgs.broker.controller.image import PartitionKey
+from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.log_manager import LogManager
+from kafka_msgs.broker.security.tokens import TokenValidator
 from kafka_msgs.broker.storage import PartitionLog, VerificationGuard
 from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
@@ -43,6 +46,7 @@ class BrokerInterface(ClusterServices, Protocol):
     controller_id: int
     brokers: dict[int, VirtualBroker]
     log_manager: LogManager
+    follower_views: dict[tuple[int, PartitionKey], FollowerView]
     authorizer: Authorizer | None
     transaction_joiner: TransactionJoiner | None
     stopwatch: Callable[[], int]
@@ -50,6 +54,9 @@ class BrokerInterface(ClusterServices, Protocol):
 
     @property
     def sasl_mechanisms(self) -> tuple[str, ...]: ...
+
+    @property
+    def token_validator(self) -> TokenValidator: ...
 
     @property
     def offered_versions(self) -> Mapping[int, VersionRange]: ...

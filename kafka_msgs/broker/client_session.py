@@ -28,9 +28,13 @@ ANONYMOUS: Final = Principal()
 
 
 class SaslServer(Protocol):
-    """An authentication in progress. ``user`` is None until it succeeds."""
+    """An authentication in progress. ``user`` is None until it succeeds.
+
+    ``expires_at`` is the expiry of the client's credentials in milliseconds since the epoch, or None.
+    """
 
     user: str | None
+    expires_at: int | None
 
     def evaluate(self, token: bytes) -> bytes:
         """Return the response to a token. Raises ``RequestRefusedError`` with SASL_AUTHENTICATION_FAILED."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any, Final
@@ -27,12 +27,13 @@ from kafka_msgs.broker.controller.elections import (
     leader_changes_on_stop,
     replace_replicas,
 )
-from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, PartitionKey, PartitionRegistration
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic
 from kafka_msgs.broker.faults import FaultInjector
+from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
@@ -49,9 +50,12 @@ from kafka_msgs.broker.registration_records import (
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
+from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, new_token_validator
+from kafka_msgs.broker.security.tokens import TokenValidator
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
+from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
@@ -71,7 +75,8 @@ class Cluster:
     ``authorizer`` decides what clients may do; without it they may do everything. ``clock_jump_listeners`` are called
     with the number of milliseconds after each clock jump. ``transaction_joiner`` ensures that a partition is in a
     transaction before a producer writes to it. ``stopwatch`` returns nanoseconds and measures request times.
-    ``long_work`` runs between requests.
+    ``long_work`` runs between requests. ``follower_views`` maps broker id and partition to the offsets of a follower
+    that differ from those of the leader.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:
@@ -99,7 +104,9 @@ class Cluster:
             self.cluster_id, self.broker_ids = self.storage.cluster_id, self.storage.broker_ids
             open_store = open_store or self.storage.open_store
         self.controller_id = self.broker_ids[0]
-        self.configs = BrokerConfigs({**config.embedded_defaults(len(self.broker_ids)), **config.configs})
+        self.configs = BrokerConfigs(
+            {**config.embedded_defaults(len(self.broker_ids)), **config.configs}, self._dynamic_configs
+        )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
         self.dispatch = ApiDispatcher(all_handlers(), config.release)
         self.errors: list[Exception] = []
@@ -111,6 +118,7 @@ class Cluster:
         self.faults = FaultInjector(self, self.intercept)
         self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
         self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
+        self.follower_views: dict[tuple[int, PartitionKey], FollowerView] = {}
         self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
         self.transaction_joiner: TransactionJoiner | None = None
@@ -119,6 +127,8 @@ class Cluster:
         if self.storage is not None:
             self.image_listeners.append(self.storage.follow)
         self._sessions = 0
+        if OAUTHBEARER in self.sasl_mechanisms:
+            _ = self.token_validator  # A wrong key set is an error at the start.
         for module in handler_modules():
             attach = getattr(module, "attach", None)
             if attach is not None:
@@ -137,7 +147,16 @@ class Cluster:
     def sasl_mechanisms(self) -> tuple[str, ...]:
         """The enabled SASL mechanisms, without those that the broker does not support."""
         enabled = (self.configs.text("sasl.enabled.mechanisms") or "").split(",")
-        return tuple(name for each in enabled if (name := each.strip()) == PLAIN or name in MECHANISMS)
+        known = (PLAIN, OAUTHBEARER, *MECHANISMS)
+        return tuple(name for each in enabled if (name := each.strip()) in known)
+
+    @cached_property
+    def token_validator(self) -> TokenValidator:
+        """The validator of OAUTHBEARER tokens."""
+        return new_token_validator(self.configs)
+
+    def _dynamic_configs(self) -> Mapping[str, str]:
+        return self.image.configs.get((ConfigResourceType.BROKER, ""), {})
 
     def _window(self, name: str) -> Window:
         number = self.configs.number
@@ -348,17 +367,30 @@ class Cluster:
 
         Raises ``OptionError`` if the partition does not exist or the broker does not run.
         """
-        found = self.image.topics.get(topic)
-        state = self.image.partition(found.id, partition) if found else None
-        if found is None or state is None:
-            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+        state = self._partition(topic, partition)
         if not self._broker(broker_id).running:
             raise _wrong("broker_id", broker_id, "the broker does not run")
         if broker_id not in state.replicas:
             self.commit([replace_replicas(self.image, state, (broker_id, *state.replicas[1:]))])
-            state = found.partitions[partition]
+            state = self._partition(topic, partition)
         if state.leader != broker_id:
             self.commit([elect_leader(state, broker_id)])
+
+    def _partition(self, topic: str, partition: int) -> PartitionRegistration:
+        found = self.image.topics.get(topic)
+        state = self.image.partition(found.id, partition) if found else None
+        if state is None:
+            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+        return state
+
+    def set_follower_offsets(
+        self, topic: str, partition: int, broker_id: int, start: int | None, end: int | None
+    ) -> None:
+        """Limit the offsets that consumers see on a follower. See ``SetFollowerOffsets``. Raises ``OptionError``."""
+        state = self._partition(topic, partition)
+        if self._broker(broker_id).id not in state.replicas:
+            raise _wrong("broker_id", broker_id, f"the replicas are {', '.join(map(str, state.replicas))}")
+        self.follower_views[broker_id, state.key] = FollowerView(start, end)
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
         """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is ``__transaction_state``.

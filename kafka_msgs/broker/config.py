@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field, frozen, validators
 from attrs.converters import optional
 
 from kafka_msgs.errors import OptionError
@@ -16,13 +16,13 @@ from kafka_msgs.validators import int_range, one_of
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "BrokerConfig", "ListenerConfig"]
+__all__ = ["LAST_PORT", "SECURITY_PROTOCOLS", "WILDCARDS", "BrokerConfig", "ListenerConfig"]
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols of listeners. The index of a protocol is its number in metadata records."""
 
 _MOST_BROKERS: Final = 100
-_LOOPBACK: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+WILDCARDS: Final[Mapping[str | None, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """Wildcard addresses, and the loopback address that clients use for each."""
 LAST_PORT: Final = 65535
 
@@ -54,12 +54,12 @@ class ListenerConfig:
         """Return the advertised host and port of broker ``number``, which is bound to ``listening``."""
         host, port = listening
         return (
-            self.advertised_host or _LOOPBACK.get(host, host),
+            self.advertised_host or WILDCARDS.get(host, host),
             self.advertised_port + number if self.advertised_port else port,
         )
 
     def __attrs_post_init__(self) -> None:
-        if self.advertised_host in _LOOPBACK:
+        if self.advertised_host in WILDCARDS:
             reason = "clients cannot connect to it"
             raise OptionError(
                 source="ListenerConfig", option="advertised_host", value=self.advertised_host, reason=reason
@@ -89,9 +89,10 @@ class BrokerConfig:
     ACLs. ``super_users``, for example ``User:admin``, may do everything, and ``allow_everyone`` permits access to
     resources without ACLs.
 
-    Limits: ``max_connections`` per broker, and ``max_request_size`` in bytes, like Kafka's
-    ``socket.request.max.bytes``. ``seed`` makes generated ids reproducible: the same seed and the same calls give the
-    same ids. The default None generates unpredictable ids. Raises ``OptionError``.
+    ``control_port`` enables remote control over HTTP on this port of 127.0.0.1; 0 lets the system choose a port.
+    ``registry_port`` enables an in-memory schema registry on ``registry_host``. ``seed`` makes generated ids
+    reproducible: the same seed and the same calls give the same ids. The default None generates unpredictable ids.
+    Raises ``OptionError``.
     """
 
     brokers: int = field(default=1, validator=int_range(1, _MOST_BROKERS))
@@ -108,8 +109,9 @@ class BrokerConfig:
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
-    max_connections: int = field(default=10_000, validator=int_range(1))
-    max_request_size: int = field(default=100 * 2**20, validator=int_range(1024))
+    control_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
+    registry_host: str = "127.0.0.1"
+    registry_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
     seed: int | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -136,6 +138,7 @@ class BrokerConfig:
         return {
             "group.initial.rebalance.delay.ms": "0",
             "group.streams.initial.rebalance.delay.ms": "0",
+            "max.connections": "10000",
             "metadata.log.max.record.bytes.between.snapshots": str(2**20),
             "offsets.topic.replication.factor": factor,
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,10 +17,12 @@ from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
+from kafka_msgs.broker.data_loading import load_initial_data
 from kafka_msgs.broker.faults import At, FaultInjector
+from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
-from kafka_msgs.errors import BrokerStartError, InternalError
+from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
@@ -29,8 +32,16 @@ T = TypeVar("T")
 class _Embedded(ABC):
     """The common methods of both brokers. They may be called while the broker runs."""
 
-    def __init__(self, config: BrokerConfig | None = None, *, clock: Clock | None = None, **settings: Any) -> None:
-        self.config = evolve(config or BrokerConfig(), **settings)
+    def __init__(
+        self,
+        config: BrokerConfig | None = None,
+        *,
+        clock: Clock | None = None,
+        data: InitialData | None = None,
+        **settings: Any,
+    ) -> None:
+        self.data = data or InitialData()
+        self.config = self.data.configure(evolve(config or BrokerConfig(), **settings))
         self.clock: Clock = clock or SystemClock()
         self._server: BrokerServer | None = None
 
@@ -53,6 +64,22 @@ class _Embedded(ABC):
             )
 
         return self.run(addresses)
+
+    @property
+    def control_url(self) -> str:
+        """The URL of the remote control. Raises ``OptionError`` if it is not enabled."""
+        return self._url("control_port")
+
+    @property
+    def registry_url(self) -> str:
+        """The URL of the schema registry. Raises ``OptionError`` if it is not enabled."""
+        return self._url("registry_port")
+
+    def _url(self, option: str) -> str:
+        found = self.run(lambda _: self._running().endpoints.get(option))
+        if found is None:
+            raise OptionError(source="BrokerConfig", option=option, value=None, reason="it is not set")
+        return found.url
 
     @property
     def problems(self) -> list[Exception]:
@@ -90,6 +117,15 @@ class _Embedded(ABC):
         """
         self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
 
+    def set_follower_offsets(
+        self, topic: str, partition: int, broker_id: int, *, start: int | None = None, end: int | None = None
+    ) -> None:
+        """Make a follower lag or lose old records, for consumers that fetch from it. See ``SetFollowerOffsets``.
+
+        Raises ``OptionError`` if the broker has no replica of the partition.
+        """
+        self.run(lambda cluster: cluster.set_follower_offsets(topic, partition, broker_id, start, end))
+
     def move_group_coordinator(self, group_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
         self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))
@@ -124,17 +160,30 @@ class _Embedded(ABC):
         server = BrokerServer(cluster, self.clock)
         try:
             server.start()
+            load_initial_data(cluster, self.data)
+            _open_endpoints(server)
         except BaseException:
+            server.stop()
             cluster.close()
             raise
         return server
+
+
+def _open_endpoints(server: BrokerServer) -> None:
+    """Start the configured HTTP endpoints. Their modules are imported only if there are any."""
+    config = server.cluster.config
+    if config.control_port is not None or config.registry_port is not None:
+        from kafka_msgs.broker.endpoints.opening import open_endpoints
+
+        server.endpoints = open_endpoints(server)
 
 
 class AsyncEmbeddedBroker(_Embedded):
     """An embedded broker in the running event loop.
 
     ``async with AsyncEmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``,
-    which override the attributes of ``config``. All methods must be called from the event loop's thread.
+    which override the attributes of ``config``. ``data`` is loaded at the start. All methods must be called from the
+    event loop's thread.
     """
 
     async def start(self) -> None:
@@ -162,20 +211,15 @@ class AsyncEmbeddedBroker(_Embedded):
 
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster, and return its result."""
-        server = self._running()
-        server.cluster.advance_clock_to(server.clock.now())
-        try:
-            return work(server.cluster)
-        finally:
-            server.cluster.settle()
-            server.schedule_tick()
+        return self._running().run(work)
 
 
 class EmbeddedBroker(_Embedded):
     """An embedded broker in a separate thread.
 
     ``with EmbeddedBroker() as broker`` starts and stops it. ``settings`` are attributes of ``BrokerConfig``, which
-    override the attributes of ``config``. All methods may be called from any thread.
+    override the attributes of ``config``. ``data`` is loaded before clients can connect. All methods may be called from
+    any thread.
     """
 
     def start(self) -> None:
@@ -213,17 +257,7 @@ class EmbeddedBroker(_Embedded):
 
     def run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster in the broker's thread, and return its result."""
-        server = self._running()
-
-        def step() -> T:
-            server.cluster.advance_clock_to(server.clock.now())
-            try:
-                return work(server.cluster)
-            finally:
-                server.cluster.settle()
-                server.schedule_tick()
-
-        return self._in_loop(step)
+        return self._in_loop(partial(self._running().run, work))
 
     def _in_loop(self, step: Callable[[], T]) -> T:
         if threading.current_thread() is self._thread:

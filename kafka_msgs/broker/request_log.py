@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Self
-from uuid import UUID
 
 from attrs import frozen
 
+from kafka_msgs.broker.request_topics import field_values, request_topics
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
-from kafka_msgs.schema import Struct, fields
 from kafka_msgs.validators import check_int
 
 if TYPE_CHECKING:
@@ -117,8 +116,6 @@ class RequestLog:
         self._bytes = self.dropped = 0
 
     def _observe(self, call: ServerCall[Any], response: Response | None) -> None:
-        topics = call.cluster.image.topics_by_id
-        names = (topics[each].name if isinstance(each, UUID) else each for each in _topics(call.request, topics))
         logged = LoggedRequest(
             broker_id=call.session.broker_id,
             connection=call.session.id,
@@ -130,7 +127,7 @@ class RequestLog:
             size=call.size,
             received_at=call.received_at,
             answered_at=call.cluster.now,
-            topics=tuple(dict.fromkeys(names)),
+            topics=request_topics(call),
             errors=() if response is None else tuple(_errors(response)),
         )
         self._logged.append(logged)
@@ -140,27 +137,7 @@ class RequestLog:
             self.dropped += 1
 
 
-def _values(struct: Struct) -> Iterator[tuple[Any, Any]]:
-    """Yield each field of a struct and of its nested structs, with its value.
-
-    Arrays of simple types yield each element.
-    """
-    for field in fields(type(struct)):
-        value = getattr(struct, field.attribute)
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, Struct):
-                yield from _values(each)
-            else:
-                yield field, each
-
-
-def _topics(request: Request[Any], known: Any) -> Iterator[str | UUID]:
-    for field, value in _values(request):
-        if (field.entity_type == "topicName" and value) or (isinstance(value, UUID) and value in known):
-            yield value
-
-
 def _errors(response: Response) -> Iterator[ErrorCode]:
-    for field, value in _values(response):
+    for field, value in field_values(response):
         if field.name == "ErrorCode" and value:
             yield ErrorCode(value)

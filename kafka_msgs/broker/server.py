@@ -7,7 +7,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafka_msgs.broker.accepted_connection import AcceptedConnection
 from kafka_msgs.broker.clock import Clock
@@ -20,12 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerServer"]
 
+T = TypeVar("T")
+
 _BACKLOG: Final = 1024
 _ACCEPTED_AT_ONCE: Final = 100
 _HANDSHAKE_S: Final = 30
 """The timeout for a client's TLS handshake, in seconds."""
 _SHORTEST_SWEEP: Final = 0.05
 _LONGEST_SWEEP: Final = 60.0
+
+
+class HttpEndpoint(Protocol):
+    """An HTTP server of the broker, and its URL."""
+
+    url: str
+
+    def stop(self) -> None:
+        """Stop before the first connection."""
+
+    async def close(self) -> None:
+        """Close the server and its connections."""
 
 
 class BrokerServer:
@@ -45,6 +59,8 @@ class BrokerServer:
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._empty = asyncio.Event()
+        self.endpoints: Mapping[str, HttpEndpoint] = {}
+        """The HTTP endpoints by name."""
 
     def start(self) -> None:
         """Bind all listeners and start the brokers. Raises ``BrokerStartError`` if a port is in use or unavailable."""
@@ -61,8 +77,7 @@ class BrokerServer:
                 self.cluster.stopwatch = time.perf_counter_ns
             self.cluster.start(addresses)
         except BaseException:
-            for broker_id in tuple(self._listening):
-                self._stop_listening(broker_id)
+            self.stop()
             raise
         self.schedule_tick()
         self._sweep()
@@ -77,14 +92,20 @@ class BrokerServer:
             connection.end(reset=False)
         self._sweeper = self._loop.call_later(min(max(idle / 2, _SHORTEST_SWEEP), _LONGEST_SWEEP), self._sweep)
 
-    async def close(self) -> None:
-        """Close all listeners and connections, and stop the timer."""
+    def stop(self) -> None:
+        """Close all listeners, and begin to close all connections."""
         self.closing = True
         for timer in (self._timer, self._sweeper):
             if timer is not None:
                 timer.cancel()
         for broker_id in tuple(self._listening):
             self.close_broker(broker_id, reset=False)
+
+    async def close(self) -> None:
+        """Close all listeners, connections and endpoints, and stop the timer."""
+        self.stop()
+        for endpoint in self.endpoints.values():
+            await endpoint.close()
         # A task that never ran would leave its socket open.
         await asyncio.sleep(0)
         for task in self._tasks:
@@ -93,6 +114,15 @@ class BrokerServer:
         while self.connections:
             self._empty.clear()
             await self._empty.wait()
+
+    def run(self, work: Callable[[Cluster], T]) -> T:
+        """Call ``work`` with the cluster between two requests, and return its result."""
+        self.cluster.advance_clock_to(self.clock.now())
+        try:
+            return work(self.cluster)
+        finally:
+            self.cluster.settle()
+            self.schedule_tick()
 
     # The network interface of the cluster
 
@@ -177,7 +207,7 @@ class BrokerServer:
             except OSError:
                 return
             connections = self._shaking_hands[broker_id] + len(self.cluster.brokers[broker_id].sessions)
-            if connections >= self.cluster.config.max_connections:
+            if connections >= self.cluster.configs.number("max.connections"):
                 accepted.close()
                 continue
             self._shaking_hands[broker_id] += 1

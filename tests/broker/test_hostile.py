@@ -94,7 +94,11 @@ def test_ten_thousand_connections_that_do_nothing_are_bounded() -> None:
     wanted = min(CONNECTIONS, (limit[1] if limit[1] != resource.RLIM_INFINITY else CONNECTIONS * 3) // 3)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit[0], min(limit[1], 3 * wanted)), limit[1]))
     try:
-        with EmbeddedBroker(max_connections=500) as broker, ExitStack() as stack, RawClient(broker) as client:
+        with (
+            EmbeddedBroker(configs={"max.connections": "500"}) as broker,
+            ExitStack() as stack,
+            RawClient(broker) as client,
+        ):
             address = broker.run(lambda cluster: cluster.brokers[0].addresses["PLAINTEXT"])
             for number in range(wanted):
                 connection = stack.enter_context(socket.create_connection(address, timeout=60))

@@ -168,7 +168,7 @@ def test_connections_count_before_their_tls_handshake() -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     listeners = (ListenerConfig(protocol="SSL", tls=tls),)
-    with EmbeddedBroker(listeners=listeners, max_connections=3) as broker:
+    with EmbeddedBroker(listeners=listeners, configs={"max.connections": "3"}) as broker:
         silent = [RawClient(broker) for _ in range(3)]
         until(lambda: broker.run(shaking_hands) == 3)
         with RawClient(broker) as one_more:

@@ -10,10 +10,13 @@ import pytest
 
 from kafka_msgs import ApiKey, ErrorCode, FetchRequest, FetchResponse, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.broker.faults import Heal, SetFollowerOffsets
 from kafka_msgs.broker.server_call import ServerCall
+from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
 from kafka_msgs.messages.fetch_response import PartitionData
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
+from kafka_msgs.records import RecordBatch, read_batches
 from kafka_msgs.testing import new_topic
 from tests.support.virtual_brokers import VirtualCluster, batch
 
@@ -132,3 +135,53 @@ def has_records(api_key: int, answer: object) -> bool:
     if api_key != ApiKey.FETCH or not isinstance(answer, FetchResponse):
         return False
     return any(partition.records for topic in answer.responses for partition in topic.partitions)
+
+
+def test_a_follower_lags_and_loses_old_records(cluster: VirtualCluster) -> None:
+    """Offsets outside of its records are out of range there. The leader has all of them."""
+    for value in (b"y", b"z"):
+        cluster.produce("t", 0, batch(value))
+    cluster.cluster.faults.apply(SetFollowerOffsets("t", 0, 1, start=1, end=2))
+    (found,) = read_batches(bytes(read(cluster, "b", 1, offset=1).records or b""))
+    assert isinstance(found, RecordBatch)
+    assert found.base_offset == 1
+    asked = cluster.ask(fetched("b", 2), 12, broker=1)
+    cluster.advance(60_000)
+    shown = cluster.decoded(asked, FetchResponse).responses[0].partitions[0]
+    assert (shown.error_code, shown.log_start_offset, shown.high_watermark, shown.records) == (0, 1, 2, b"")
+    assert {read(cluster, "b", 1, offset=offset).error_code for offset in (0, 3)} == {ErrorCode.OFFSET_OUT_OF_RANGE}
+    assert read(cluster, "a", 0).high_watermark == 3
+    cluster.cluster.faults.apply(SetFollowerOffsets("t", 0, 1))
+    assert read(cluster, "b", 1, offset=0).high_watermark == 3
+    cluster.cluster.faults.apply(SetFollowerOffsets("t", 0, 1, end=1))
+    cluster.cluster.faults.apply(Heal())
+    assert read(cluster, "b", 1, offset=2).error_code == 0
+
+
+def test_a_broker_without_a_replica_is_no_follower(cluster: VirtualCluster) -> None:
+    cluster.create("alone", replication_factor=1)
+    state = cluster.cluster.image.topics["alone"].partitions[0]
+    other = next(each for each in range(3) if each not in state.replicas)
+    with pytest.raises(OptionError, match=f"the replicas are {state.replicas[0]}"):
+        cluster.cluster.set_follower_offsets("alone", 0, other, 0, 1)
+
+
+def test_librdkafka_waits_for_a_follower_that_lags() -> None:
+    with EmbeddedBroker(brokers=3, racks=RACKS, configs=SELECTOR) as broker:
+        topic = new_topic(broker, "t", replicas=3)
+        broker.move_leader(topic, 0, 0)
+        broker.set_follower_offsets(topic, 0, 1, end=1)
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for value in (b"0", b"1", b"2"):
+            producer.produce(topic, value)
+            producer.flush()
+        settings = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "client.rack": "b"}
+        consumer = confluent_kafka.Consumer(settings)
+        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+        (first,) = consumer.consume(1, 30)
+        assert first.value() == b"0"
+        assert consumer.consume(1, 0.5) == []
+        broker.set_follower_offsets(topic, 0, 1)
+        assert [each.value() for each in consumer.consume(2, 30)] == [b"1", b"2"]
+        consumer.close()
+        assert broker.problems == []

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.client import ClientConfig
+from kafka_msgs.client import ClientConfig, Consumer
 
 WAIT = 30
 
@@ -72,6 +73,33 @@ def test_it_serves_programs_in_any_language(tmp_path: Path) -> None:
             assert len(admin.list_topics()["t"].partitions) == 5
 
 
+def test_it_starts_with_data_and_acls(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text('[[topics]]\nname = "orders"\n[[records]]\ntopic = "orders"\nvalue = "tea"\n')
+    options = ["--data", str(tmp_path / "shop.toml"), "--topic", "other", "--acl", "User:ANONYMOUS read topic:ord*"]
+    with running(*options) as (_, servers):
+        with Admin(servers) as admin:
+            assert list(admin.list_topics()) == ["orders"]
+        with Consumer(servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign([("orders", 0)])
+            assert [bytes(each.value or b"") for each in consumer.poll(WAIT)] == [b"tea"]
+
+
+def test_it_is_controlled_over_http() -> None:
+    with running("--control", "0", "--clock", "manual", "--json") as (_, line):
+        body = json.dumps({"advance_ms": 1000}).encode()
+        headers = {"Content-Type": "application/json"}
+        url = json.loads(line)["control_url"] + "/clock"
+        with urlopen(url, timeout=WAIT) as before, urlopen(Request(url, body, headers), timeout=WAIT) as after:
+            assert json.load(after)["now_ms"] == json.load(before)["now_ms"] + 1000
+
+
+def test_it_has_a_schema_registry() -> None:
+    with running("--schema-registry", "0", "--json") as (_, line):
+        subjects = urlopen(json.loads(line)["registry_url"] + "/subjects", timeout=WAIT)
+        with subjects:
+            assert json.load(subjects) == []
+
+
 def test_the_commands_of_the_image_run_without_an_image() -> None:
     """The ports are replaced with ports chosen by the system."""
     lines = (Path(__file__).parents[2] / "docs/examples/broker-image/Dockerfile").read_text().splitlines()
@@ -102,8 +130,10 @@ def test_it_shows_no_control_characters_of_clients() -> None:
         (["--as-release", "0.7"], "known are"),
         (["--listener", "IN"], "is not NAME[:PROTOCOL]=HOST:PORT"),
         (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),
-        (["--topic", "orders:many"], "is not NAME[:PARTITIONS]"),
+        (["--topic", "orders:many"], "form is NAME[:PARTITIONS]"),
         (["--durable"], "it needs a directory"),
+        (["--schema-registry", "localhost"], "is not [HOST:]PORT"),
+        (["--acl", "User:a read"], "PRINCIPAL OPERATION TYPE:NAME"),
     ],
 )
 def test_wrong_options_are_refused(options: list[str], message: str) -> None:

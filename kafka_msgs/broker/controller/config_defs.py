@@ -2,13 +2,19 @@
 
 The table is ``settings.tsv``. ``ConfigKey.check`` validates a text like Kafka's ``ConfigDef``. ``BrokerConfigs``
 provides the configs of an embedded cluster as numbers and flags.
+
+The last column of the table is the effect of a config in the embedded cluster: ``yes``, ``start`` (read when a broker
+starts), ``none``, or the attribute that replaces it, for example ``BrokerConfig.racks``. No config is ignored silently:
+a config without effect is logged, and a replaced one is refused.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import isfinite, isnan
@@ -19,7 +25,9 @@ from attrs import frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, OptionError, RequestRefusedError
 
-__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys"]
+__all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys", "log_effect"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.broker")
 
 TOPIC: Final = "topic"
 BROKER: Final = "broker"
@@ -44,7 +52,7 @@ class ConfigKey:
 
     ``type`` is Kafka's type in lowercase; ``default`` is a text or None; ``allowed`` is Kafka's description of the
     allowed values, for example ``[0,...]``. ``internal`` configs are hidden, and configs that are not ``dynamic`` can
-    only be set when a broker starts.
+    only be set when a broker starts. ``effect`` is described above.
     """
 
     name: str
@@ -53,6 +61,12 @@ class ConfigKey:
     allowed: str
     internal: bool
     dynamic: bool = True
+    effect: str = "yes"
+
+    @property
+    def replaced(self) -> bool:
+        """Whether an attribute replaces the config."""
+        return "." in self.effect
 
     def check(self, text: str) -> Any:
         """Return the parsed value of a text. Raises ``RequestRefusedError`` with INVALID_CONFIG."""
@@ -175,32 +189,59 @@ def config_keys(resource: str) -> Mapping[str, ConfigKey]:
             allowed,
             internal="internal" in flags,
             dynamic=owner != BROKER or "dynamic" in flags,
+            effect=effect,
         )
-        for owner, name, kind, default, allowed, flags in rows
+        for owner, name, kind, default, allowed, flags, effect in rows
         if owner == resource
     }
 
 
-class BrokerConfigs:
-    """The broker configs: static values, and Kafka's defaults for all others.
+def log_effect(setting: ConfigKey, resource: str) -> None:
+    """Log a warning for a config of a resource if it has no effect."""
+    if setting.effect == "none" or setting.replaced:
+        _LOG.warning("%s of %s has no effect in an embedded broker", setting.name, resource)
+    elif setting.effect == "start":
+        _LOG.warning("%s of %s takes effect when a broker starts", setting.name, resource)
 
-    ``static`` holds the values given at the start. Raises ``OptionError`` for an unknown name or an invalid value.
+
+class BrokerConfigs:
+    """The broker configs of a cluster: dynamic values of all brokers, static values, and Kafka's defaults.
+
+    ``static`` holds the values given at the start, and ``dynamic`` returns the values that clients have set since then.
+    Raises ``OptionError`` for an unknown name, an invalid value, or a config that an attribute replaces.
     """
 
-    def __init__(self, static: Mapping[str, str]) -> None:
+    def __init__(self, static: Mapping[str, str], dynamic: Callable[[], Mapping[str, str]] = dict) -> None:
         self._defs = config_keys(BROKER)
+        self._dynamic = dynamic
         self.static = dict(static)
         for name, text in static.items():
-            if name not in self._defs:
-                raise OptionError(source="BrokerConfig", option=name, value=text, reason="brokers have no such setting")
-            try:
-                self._defs[name].check(text)
-            except RequestRefusedError as error:
-                raise OptionError(source="BrokerConfig", option=name, value=text, reason=str(error.message)) from None
+            self._check(name, text)
+
+    def _check(self, name: str, text: str) -> None:
+        setting = self._defs.get(name)
+        if setting is None:
+            near = get_close_matches(name, self._defs, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise _wrong(name, text, f"brokers have no such setting{hint}")
+        if setting.replaced:
+            raise _wrong(name, text, f"set {setting.effect} instead")
+        try:
+            setting.check(text)
+        except RequestRefusedError as error:
+            raise _wrong(name, text, str(error.message)) from None
+        if setting.effect == "none":
+            log_effect(setting, "the brokers")
 
     def text(self, name: str) -> str | None:
         """Return a config as text, or None if it has no value."""
-        return self._defs[name].normalize(self.static[name]) if name in self.static else self._defs[name].default
+        setting = self._defs[name]
+        if setting.effect == "none":
+            raise InternalError(reason=f"{name} has an effect, but the table of configs denies it")
+        for values in (self._dynamic(), self.static):
+            if name in values:
+                return setting.normalize(values[name])
+        return setting.default
 
     def number(self, name: str) -> int:
         """Return an integer config."""
@@ -212,3 +253,7 @@ class BrokerConfigs:
     def flag(self, name: str) -> bool:
         """Return a boolean config."""
         return self.text(name) == "true"
+
+
+def _wrong(name: str, text: str, reason: str) -> OptionError:
+    return OptionError(source="BrokerConfig", option=name, value=text, reason=reason)

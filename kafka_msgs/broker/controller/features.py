@@ -23,5 +23,7 @@ SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = {
 }
 """The feature levels that Kafka 4.4.0 supports."""
 
-STARTING_FEATURES: Final[Mapping[str, int]] = {name: levels.highest for name, levels in SUPPORTED_FEATURES.items()}
-"""The feature levels of a cluster formatted by Kafka 4.4.0."""
+STARTING_FEATURES: Final[Mapping[str, int]] = {
+    name: levels.highest for name, levels in SUPPORTED_FEATURES.items() if name != "kraft.version"
+}
+"""The feature levels of a cluster formatted by Kafka 4.4.0. Its voters are static, so ``kraft.version`` is 0."""

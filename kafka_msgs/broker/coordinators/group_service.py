@@ -162,5 +162,6 @@ class GroupCoordinatorService(CoordinatorService[GroupCoordinator]):
 
 def _config(cluster: BrokerInterface) -> CoordinatorConfig:
     names = (name.replace("_", ".") for name in fields_dict(CoordinatorConfig))
-    texts = {name: cluster.configs.text(name) for name in names if name in config_keys(BROKER)}
+    known = config_keys(BROKER)
+    texts = {name: cluster.configs.text(name) for name in names if name in known and known[name].effect != "none"}
     return CoordinatorConfig.parse({name: text for name, text in texts.items() if text is not None})

@@ -11,8 +11,9 @@ A ``Fault`` selects requests and defines what happens to them: an effect on the 
 ``NeverRespond``, ``Disconnect``), an effect on its response (``DropResponse``, ``TruncateResponse``,
 ``WrongFrameSize``, ``WrongCorrelationId``, ``SwapResponses``, ``TrickleResponse``), or a change of the cluster: brokers
 stop and start (``StopBroker``, ``KillBroker``, ``StartBroker``, ``RestartBroker``), leaders move (``MoveLeader``,
-``MoveGroupCoordinator``, ``MoveTransactionCoordinator``, ``MoveController``), the clock jumps (``JumpClock``), the disk
-fills up (``FillDisk``), or everything recovers (``Heal``).
+``MoveGroupCoordinator``, ``MoveTransactionCoordinator``, ``MoveController``), a follower lags
+(``SetFollowerOffsets``), the clock jumps (``JumpClock``), the disk fills up (``FillDisk``), or everything recovers
+(``Heal``).
 
 A script is a sequence of ``At``: changes and faults at given times. ``Chaos`` generates random scripts from a seed.
 ``FaultInjector.random`` affects a random share of the requests, from a seed.
@@ -30,6 +31,7 @@ from kafka_msgs.broker.faults.cluster_changes import (
     MoveLeader,
     MoveTransactionCoordinator,
     RestartBroker,
+    SetFollowerOffsets,
     StartBroker,
     StopBroker,
 )
@@ -70,6 +72,7 @@ __all__ = [
     "MoveTransactionCoordinator",
     "NeverRespond",
     "RestartBroker",
+    "SetFollowerOffsets",
     "StartBroker",
     "StopBroker",
     "SwapResponses",

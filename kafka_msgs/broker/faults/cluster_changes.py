@@ -26,6 +26,7 @@ __all__ = [
     "MoveLeader",
     "MoveTransactionCoordinator",
     "RestartBroker",
+    "SetFollowerOffsets",
     "StartBroker",
     "StopBroker",
 ]
@@ -54,6 +55,10 @@ class ClusterControl(BrokerInterface, Protocol):
     def move_controller(self, broker_id: int) -> None: ...
 
     def jump_clock(self, ms: int) -> None: ...
+
+    def set_follower_offsets(
+        self, topic: str, partition: int, broker_id: int, start: int | None, end: int | None
+    ) -> None: ...
 
 
 class ClusterChange(ABC):
@@ -184,8 +189,26 @@ class FillDisk(ClusterChange):
 
 
 @frozen
+class SetFollowerOffsets(ClusterChange):
+    """Make a follower lag or lose old records: consumers that fetch from it only see records from ``start`` to ``end``.
+
+    None is the offset of the leader, so both None end the fault. The records themselves do not change.
+    """
+
+    topic: str
+    partition: int
+    broker: int
+    start: int | None = None
+    end: int | None = None
+
+    def apply(self, cluster: ClusterControl) -> None:
+        """Make the change."""
+        cluster.set_follower_offsets(self.topic, self.partition, self.broker, self.start, self.end)
+
+
+@frozen
 class Heal(ClusterChange):
-    """End all request faults, free the disk, and start all stopped brokers."""
+    """End all request faults, free the disk, let followers have all records, and start all stopped brokers."""
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
@@ -205,6 +228,7 @@ Change = (
     | RestartBroker
     | JumpClock
     | FillDisk
+    | SetFollowerOffsets
     | Heal
 )
 """A fault's change of the cluster."""

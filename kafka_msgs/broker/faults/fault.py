@@ -9,6 +9,7 @@ from attrs import define, field, frozen
 
 from kafka_msgs.broker.faults.cluster_changes import Change
 from kafka_msgs.broker.faults.request_effects import Effect
+from kafka_msgs.broker.request_topics import request_topics
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.validators import int_range
 
@@ -19,9 +20,10 @@ __all__ = ["At", "Fault"]
 class Fault:
     """An effect or a cluster change, and the requests that trigger it. Omitted criteria match all requests.
 
-    ``api`` is an API key, ``broker`` a broker id, and ``client_id`` the client id of a request. ``matches`` can inspect
-    the whole call. The fault skips the first ``after`` matching requests and then affects ``times`` of them, or all if
-    ``times`` is None. ``hits`` counts the affected requests. A cluster change happens before the request is handled.
+    ``api`` is an API key, ``broker`` a broker id, ``client_id`` the client id of a request, and ``topic`` the name of
+    one of its topics. ``matches`` can inspect the whole call. The fault skips the first ``after`` matching requests and
+    then affects ``times`` of them, or all if ``times`` is None. ``hits`` counts the affected requests. A cluster change
+    happens before the request is handled.
     """
 
     effect: Effect | Change
@@ -31,6 +33,7 @@ class Fault:
     matches: Callable[[ServerCall[Any]], bool] | None = None
     after: int = field(default=0, validator=int_range(0))
     times: int | None = field(default=1, kw_only=True)
+    topic: str | None = field(default=None, kw_only=True)
     hits: int = field(default=0, init=False, eq=False)
     _seen: int = field(default=0, init=False, eq=False, repr=False)
 
@@ -54,6 +57,7 @@ class Fault:
             self.api in (None, call.api_key)
             and self.broker in (None, call.session.broker_id)
             and self.client_id in (None, call.client_id)
+            and (self.topic is None or self.topic in request_topics(call))
             and (self.matches is None or self.matches(call))
         )
 

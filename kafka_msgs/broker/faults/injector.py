@@ -82,8 +82,9 @@ class FaultInjector:
         self._cluster.log_manager.disk_full = full
 
     def end_faults(self) -> None:
-        """End all request faults and free the disk. Scripts continue."""
+        """End all request faults, free the disk, and let followers have all records. Scripts continue."""
         self._faults.clear()
+        self._cluster.follower_views.clear()
         self._random = None
         self.disk_full = False
 

@@ -21,6 +21,7 @@ MODULES: Final = (
     "kafka_msgs.broker.handlers.client_quotas",
     "kafka_msgs.broker.handlers.cluster",
     "kafka_msgs.broker.handlers.configs",
+    "kafka_msgs.broker.handlers.delegation_tokens",
     "kafka_msgs.broker.handlers.fetch",
     "kafka_msgs.broker.handlers.find_coordinator",
     "kafka_msgs.broker.handlers.group_offsets",

@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.controller.config_changes import alter_configs, check_resource, replace_configs
-from kafka_msgs.broker.controller.config_entries import ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.config_defs import config_keys, log_effect
+from kafka_msgs.broker.controller.config_entries import RESOURCES, ConfigEntry, resource_entries
+from kafka_msgs.broker.controller.image import MetadataDelta
 from kafka_msgs.broker.controller.topics import check_topic_name
+from kafka_msgs.broker.handlers.broker_loggers import change_levels, describe_loggers
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, AlterConfigOp, ConfigResourceType, ConfigType, ResourceType
@@ -18,6 +21,7 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages import alter_configs_response, incremental_alter_configs_response
 from kafka_msgs.messages.alter_configs_request import AlterConfigsRequest
+from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from kafka_msgs.messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -29,16 +33,20 @@ from kafka_msgs.messages.incremental_alter_configs_request import IncrementalAlt
 from kafka_msgs.messages.list_config_resources_request import ListConfigResourcesRequest
 from kafka_msgs.messages.list_config_resources_response import ConfigResource, ListConfigResourcesResponse
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "attach"]
 
 _RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
     ConfigResourceType.TOPIC: (ResourceType.TOPIC, None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ConfigResourceType.BROKER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    ConfigResourceType.BROKER_LOGGER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ConfigResourceType.GROUP: (ResourceType.GROUP, None, ErrorCode.GROUP_AUTHORIZATION_FAILED),
     ConfigResourceType.CLIENT_METRICS: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
 }
 """The ACL resource of each config resource type: its type, its name if it is fixed, and the error."""
 
+
+_OF_ONE_BROKER: Final = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
+"""The resource types that the receiving broker handles itself."""
 
 _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
     ConfigResourceType.GROUP: "Group name must not be empty",
@@ -67,24 +75,24 @@ def _described(call: ServerCall[DescribeConfigsRequest], asked: DescribeConfigsR
     facts: dict[str, Any] = {"resource_type": asked.resource_type, "resource_name": asked.resource_name}
     try:
         kind = _resource(call, AclOperation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
-        _check_described(call, kind, asked.resource_name)
+        entries = _entries(call, kind, asked.resource_name)
     except RequestRefusedError as error:
         return DescribeConfigsResult(error_code=error.error, error_message=error.message or "", **facts)
     keys = asked.configuration_keys
-    return DescribeConfigsResult(
-        configs=tuple(
-            _entry(call, kind, entry)
-            for entry in _entries(call, kind, asked.resource_name)
-            if not keys or entry.setting.name in keys
-        ),
-        **facts,
-    )
+    return DescribeConfigsResult(configs=tuple(each for each in entries if not keys or each.name in keys), **facts)
 
 
-def _entries(call: ServerCall[Any], kind: ConfigResourceType, name: str) -> Iterator[ConfigEntry]:
+def _entries(
+    call: ServerCall[DescribeConfigsRequest], kind: ConfigResourceType, name: str
+) -> Iterator[DescribeConfigsResourceResult]:
+    """Return the configs of a resource. Raises ``RequestRefusedError``."""
+    if kind is ConfigResourceType.BROKER_LOGGER:
+        return describe_loggers(call, name)
+    _check_described(call, kind, name)
     is_one = kind is ConfigResourceType.BROKER and bool(name)
     node_configs = _node_configs(call.cluster, int(name)) if is_one else {}
-    return resource_entries(call.cluster.image, call.cluster.configs, kind, name, node_configs)
+    found = resource_entries(call.cluster.image, call.cluster.configs, kind, name, node_configs)
+    return (_entry(call, kind, entry) for entry in found)
 
 
 def _node_configs(cluster: BrokerInterface, broker_id: int) -> dict[str, str]:
@@ -213,7 +221,7 @@ def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
 
 def _has_unknown_operation(resource: Any) -> bool:
     """Return whether the controller receives an unknown operation. It then fails for all forwarded resources."""
-    if resource.resource_type == ConfigResourceType.BROKER:
+    if resource.resource_type in _OF_ONE_BROKER:
         return False
     return any(
         getattr(each, "config_operation", AlterConfigOp.SET) not in list(AlterConfigOp) for each in resource.configs
@@ -227,8 +235,11 @@ def _change(
     lost: bool,
 ) -> None:
     kind = ConfigResourceType(resource.resource_type)
-    if lost and kind is not ConfigResourceType.BROKER:
+    if lost and kind not in _OF_ONE_BROKER:
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    if kind is ConfigResourceType.BROKER_LOGGER:
+        _change_loggers(call, resource)
+        return
     if kind is ConfigResourceType.BROKER and resource.resource_name:
         _check_this_broker(call, resource.resource_name)
     changes = list(records(kind, resource))
@@ -236,6 +247,14 @@ def _change(
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     if changes and not call.request.validate_only:
         call.cluster.commit(changes)
+
+
+def _change_loggers(call: ServerCall[Any], resource: Any) -> None:
+    if not isinstance(call.request, IncrementalAlterConfigsRequest):
+        raise _invalid("Unexpected resource type BROKER_LOGGER.")
+    _check_this_broker(call, resource.resource_name)
+    changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
+    change_levels(changes, validate_only=call.request.validate_only)
 
 
 def _invalid(message: str) -> RequestRefusedError:
@@ -288,6 +307,22 @@ def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None
 
 def _with_configs(call: ServerCall[Any], kind: ConfigResourceType) -> list[str]:
     return [name for each, name in call.cluster.image.configs if each == kind]
+
+
+def attach(cluster: BrokerInterface) -> None:
+    """Log a warning for each changed config that has no effect, or none until a broker starts."""
+    cluster.image_listeners.append(_log_effects)
+
+
+def _log_effects(delta: MetadataDelta) -> None:
+    if not delta.configs:
+        return
+    for record in delta.records:
+        if isinstance(record, ConfigRecord) and record.value is not None:
+            kind = ConfigResourceType(record.resource_type)
+            setting = config_keys(RESOURCES[kind][0]).get(record.name)
+            if setting is not None:
+                log_effect(setting, f"{kind.name.lower()} {record.resource_name}".rstrip())
 
 
 HANDLERS: Final = (

@@ -9,6 +9,7 @@ from typing import Any, Final
 from attrs import Factory, define, evolve
 
 from kafka_msgs.broker.controller.image import PartitionKey, TopicImage
+from kafka_msgs.broker.follower_view import LEADER_VIEW, FollowerView
 from kafka_msgs.broker.handlers.fetch_sessions import (
     FIRST_WITH_IDS,
     CachedPartition,
@@ -200,7 +201,7 @@ def _readable(call: ServerCall[FetchRequest], key: PartitionKey, asked: CachedPa
         log = led.log
         if _diverging(log, wanted) is not None or _preferred(call, led, wanted) is not None:
             return None
-        return log.readable(wanted.fetch_offset, wanted.partition_max_bytes, **_visible(call, log))
+        return log.readable(wanted.fetch_offset, wanted.partition_max_bytes, **_visible(call, led))
     except RequestRefusedError:
         return None
 
@@ -213,12 +214,12 @@ def _check_there(call: ServerCall[FetchRequest], topic_id: Any, partition: int) 
 def _read_partition(
     call: ServerCall[FetchRequest], led: LeaderPartition, asked: CachedPartition, left: int, *, min_one: bool
 ) -> PartitionData:
-    log, wanted = led.log, asked.wanted
+    log, wanted, view = led.log, asked.wanted, _view(call, led)
     offsets: dict[str, Any] = {
         "partition_index": wanted.partition,
-        "high_watermark": log.high_watermark,
-        "last_stable_offset": log.last_stable_offset,
-        "log_start_offset": log.log_start_offset,
+        "high_watermark": view.limit(log.high_watermark),
+        "last_stable_offset": view.limit(log.last_stable_offset),
+        "log_start_offset": view.start_of(log),
     }
     diverging = _diverging(log, wanted)
     if diverging is not None:
@@ -226,8 +227,9 @@ def _read_partition(
     preferred = _preferred(call, led, wanted)
     if preferred is not None:
         return PartitionData(**offsets, aborted_transactions=None, preferred_read_replica=preferred, records=b"")
+    view.check(log, wanted.fetch_offset)
     at_most = min(wanted.partition_max_bytes, left)
-    found = log.read(wanted.fetch_offset, max(0, at_most), min_one_batch=min_one, **_visible(call, log))
+    found = log.read(wanted.fetch_offset, max(0, at_most), min_one_batch=min_one, **_visible(call, led))
     if at_most < 0 and wanted.fetch_offset < log.high_watermark:
         raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
     aborted = None
@@ -242,10 +244,22 @@ def _is_follower(request: FetchRequest) -> bool:
     return (request.replica_id if request.replica_id != _CONSUMER else request.replica_state.replica_id) >= 0
 
 
-def _visible(call: ServerCall[FetchRequest], log: PartitionLog) -> dict[str, Any]:
+def _view(call: ServerCall[FetchRequest], led: LeaderPartition) -> FollowerView:
+    """Return the offsets of the broker as a follower. They only differ from the log's because of a fault."""
+    views, broker_id = call.cluster.follower_views, call.session.broker_id
+    if not views or led.state.leader == broker_id:
+        return LEADER_VIEW
+    return views.get((broker_id, led.state.key), LEADER_VIEW)
+
+
+def _visible(call: ServerCall[FetchRequest], led: LeaderPartition) -> dict[str, Any]:
     """Return the arguments of ``PartitionLog.read`` for a consumer or a follower."""
+    log, committed = led.log, call.request.isolation_level == 1
     max_offset = log.log_end_offset if _is_follower(call.request) else None
-    return {"isolation": _ISOLATIONS[call.request.isolation_level == 1], "max_offset": max_offset}
+    view = _view(call, led)
+    if view is not LEADER_VIEW:
+        max_offset = view.limit(log.last_stable_offset if committed else log.high_watermark)
+    return {"isolation": _ISOLATIONS[committed], "max_offset": max_offset}
 
 
 def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | None:

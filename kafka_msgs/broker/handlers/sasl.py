@@ -10,7 +10,6 @@ from typing import Final
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.client_session import ClientSession, Principal, SaslServer
-from kafka_msgs.broker.security.credentials import CredentialStore
 from kafka_msgs.broker.security.sasl import RefusedExchange, new_sasl_server
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
@@ -63,7 +62,7 @@ def _exchange(call: ServerCall[SaslHandshakeRequest], mechanism: str) -> SaslSer
             f"'{session.mechanism}'"
         )
     session.mechanism = mechanism
-    return new_sasl_server(mechanism, CredentialStore(call.cluster))
+    return new_sasl_server(mechanism, call.cluster, lambda: call.cluster.token_validator)
 
 
 def _authenticate(call: ServerCall[SaslAuthenticateRequest]) -> None:
@@ -80,8 +79,8 @@ def _authenticate(call: ServerCall[SaslAuthenticateRequest]) -> None:
         response = SaslAuthenticateResponse(error_code=error.error, error_message=error.message)
         call.cluster.wait(failure_delay(call.cluster), lambda: call.respond(response))
         return
-    lasts = session.sasl_server is None and session.session_expires_at is not None
-    lifetime = call.cluster.configs.number("connections.max.reauth.ms") if lasts else 0
+    expires_at = session.session_expires_at if session.sasl_server is None else None
+    lifetime = 0 if expires_at is None else max(0, expires_at - call.cluster.now)
     call.respond(SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime))
 
 
@@ -105,10 +104,17 @@ def handle_sasl_token(cluster: BrokerInterface, session: ClientSession, token: b
             was, new = (f"{each.type}.{each.name}" for each in (session.principal, principal))
             message = f"Cannot change principals during re-authentication from {was}: {new}"
             raise RequestRefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
-        lifetime = cluster.configs.number("connections.max.reauth.ms")
         session.principal, session.authenticated, session.sasl_server = principal, True, None
-        session.session_expires_at = cluster.now + lifetime if lifetime else None
+        session.session_expires_at = _session_end(cluster, exchange.expires_at)
     return answer
+
+
+def _session_end(cluster: BrokerInterface, credentials_expire_at: int | None) -> int | None:
+    """Return the time in ms at which a client must re-authenticate: when its credentials expire, or earlier."""
+    lifetime = cluster.configs.number("connections.max.reauth.ms")
+    ends = [cluster.now + lifetime] if lifetime else []
+    ends += [] if credentials_expire_at is None else [credentials_expire_at]
+    return min(ends, default=None)
 
 
 HANDLERS: Final = (

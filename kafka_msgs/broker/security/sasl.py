@@ -1,15 +1,19 @@
 """The server side of SASL authentication: it evaluates client tokens and returns the name of the user at the end.
 
-PLAIN follows RFC 4616. SCRAM follows RFC 5802 and uses the package ``scramp``. Errors have Kafka's messages and reveal
-no secrets.
+PLAIN follows RFC 4616. SCRAM follows RFC 5802 and uses the package ``scramp``. ``oauthbearer`` contains OAUTHBEARER.
+Errors have Kafka's messages and reveal no secrets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.broker.client_session import SaslServer
+from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
+from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, OAuthBearerServer
+from kafka_msgs.broker.security.tokens import TokenValidator
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import MissingExtraError, RequestRefusedError
 
@@ -21,10 +25,13 @@ __all__ = ["RefusedExchange", "new_sasl_server"]
 _PLAIN_PARTS: Final = 3
 
 
-def new_sasl_server(mechanism: str, credentials: CredentialStore) -> SaslServer:
+def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callable[[], TokenValidator]) -> SaslServer:
     """Return a new SASL server for a mechanism. Raises ``RequestRefusedError`` for an unknown mechanism."""
+    credentials = CredentialStore(cluster)
     if mechanism == PLAIN:
         return _Plain(credentials)
+    if mechanism == OAUTHBEARER:
+        return OAuthBearerServer(validator(), lambda: cluster.now)
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)
     raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
@@ -38,6 +45,7 @@ class RefusedExchange:
     """A login that fails at its first token."""
 
     user: str | None = None
+    expires_at: int | None = None
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -49,6 +57,8 @@ class RefusedExchange:
 
 class _Plain:
     """PLAIN: one token with the authorization id, the user name and the password."""
+
+    expires_at: int | None = None
 
     def __init__(self, credentials: CredentialStore) -> None:
         self._credentials = credentials
@@ -76,6 +86,8 @@ class _Plain:
 
 class _Scram:
     """SCRAM: two client tokens, each with a response."""
+
+    expires_at: int | None = None
 
     def __init__(self, mechanism: str, credentials: CredentialStore) -> None:
         try:

@@ -46,7 +46,6 @@ class TopicConfig:
     compression_zstd_level: int = _read(int, 3)
     delete_retention_ms: int = _read(int, _DAY)
     file_delete_delay_ms: int = _read(int, 60_000)
-    flush_messages: int = _read(int, FOREVER)
     index_interval_bytes: int = _read(int, DEFAULT_INTERVAL)
     max_compaction_lag_ms: int = _read(int, FOREVER)
     max_message_bytes: int = _read(int, 2**20 + 12)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import ssl
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,15 +19,16 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Response
 
 if TYPE_CHECKING:
-    from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig
-    from kafka_msgs.broker.cluster import Cluster
+    from kafka_msgs.broker import AsyncEmbeddedBroker
     from kafka_msgs.broker.config import ListenerConfig
+    from kafka_msgs.broker.initial_data import InitialData
     from kafka_msgs.broker.server_call import ServerCall
 
 __all__ = ["broker_command"]
 
 _PROFILES: Final = ("shipped", "page")
 _LAST_PORT: Final = 65535
+_LOOPBACK: Final = "127.0.0.1"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -38,6 +38,15 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
         if not (name.strip() and sign):
             raise click.BadParameter(f"{name!r} is not NAME=VALUE")
     return {name.strip(): text for name, _, text in pairs}
+
+
+def _host_and_port(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, int | None]:
+    if value is None:
+        return _LOOPBACK, None
+    host, _, port = value.rpartition(":")
+    if not port.isdecimal():
+        raise click.BadParameter(f"{value!r} is not [HOST:]PORT")
+    return host.strip("[]") or _LOOPBACK, int(port)
 
 
 def _listener(text: str, advertised: dict[str, tuple[str, int]], tls: ssl.SSLContext | None) -> ListenerConfig:
@@ -66,11 +75,12 @@ def _listener_parts(text: str) -> tuple[str, str, str, int]:
     return name, protocol or name, host.strip("[]"), int(port)
 
 
-def _topic(text: str) -> tuple[str, int]:
-    name, sign, partitions = text.partition(":")
-    if not name or (sign and not partitions.isdecimal()):
-        raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS]")
-    return name, int(partitions or 1)
+def _initial_data(path: Path | None, topics: tuple[str, ...], acls: tuple[str, ...]) -> InitialData:
+    """Return the contents of a data file, and the topics and ACLs of options."""
+    from kafka_msgs.broker.initial_data import InitialData, parse_acl, parse_topics
+
+    from_file = InitialData() if path is None else InitialData.from_toml(path)
+    return from_file.merge(InitialData(topics=parse_topics(topics), acls=tuple(map(parse_acl, acls))))
 
 
 def _server_tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ssl.SSLContext | None:
@@ -157,6 +167,14 @@ def _properties(path: Path | None) -> dict[str, str]:
 @click.option("--tls-ca", type=_FILE, help="Require client certificates of this authority.")
 @click.option("--authorizer", is_flag=True, help="Enforce ACLs.")
 @click.option(
+    "--acl",
+    "acls",
+    metavar="'[deny] PRINCIPAL OPERATION TYPE:NAME'",
+    multiple=True,
+    help="An ACL, such as 'User:alice read topic:orders', which implies --authorizer; a name that ends with * is a "
+    "prefix; may be repeated.",
+)
+@click.option(
     "--super-user",
     "super_users",
     metavar="PRINCIPAL",
@@ -164,6 +182,27 @@ def _properties(path: Path | None) -> dict[str, str]:
     help="A principal that ACLs do not restrict, such as User:admin; may be repeated.",
 )
 @click.option("--config-file", type=_FILE, help="A properties file with broker configurations.")
+@click.option("--data", "data_file", type=_FILE, help="A TOML file with topics, records, users, ACLs and offsets.")
+@click.option(
+    "--control",
+    "control_port",
+    type=click.IntRange(0, _LAST_PORT),
+    help="Port of the remote control over HTTP on 127.0.0.1; 0 selects a free port.",
+)
+@click.option(
+    "--schema-registry",
+    "registry",
+    metavar="[HOST:]PORT",
+    callback=_host_and_port,
+    help="Address of a schema registry in memory, by default on 127.0.0.1; port 0 selects a free port.",
+)
+@click.option(
+    "--clock",
+    type=click.Choice(("system", "manual")),
+    default="system",
+    show_default=True,
+    help="A manual clock stands still until the remote control moves it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
 @click.option("--verbose", is_flag=True, help="Print each request and its result on standard error.")
 def broker_command(
@@ -182,8 +221,13 @@ def broker_command(
     tls_key: Path | None,
     tls_ca: Path | None,
     authorizer: bool,
+    acls: tuple[str, ...],
     super_users: tuple[str, ...],
     config_file: Path | None,
+    data_file: Path | None,
+    control_port: int | None,
+    registry: tuple[str, int | None],
+    clock: str,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -193,7 +237,7 @@ def broker_command(
 
     Example: kafka-msgs broker --topic orders:3
     """
-    from kafka_msgs.broker import BrokerConfig
+    from kafka_msgs.broker import AsyncEmbeddedBroker, BrokerConfig, ManualClock
     from kafka_msgs.groups.page import KIP_1071_PAGE
     from kafka_msgs.groups.profiles import SHIPPED
 
@@ -210,42 +254,43 @@ def broker_command(
         users=users,
         authorizer=authorizer,
         super_users=super_users,
+        control_port=control_port,
+        registry_host=registry[0],
+        registry_port=registry[1],
         profile=dict(zip(_PROFILES, (SHIPPED, KIP_1071_PAGE), strict=True))[profile],
     )
-    asyncio.run(_run(config, list(map(_topic, topics)), as_json=as_json, verbose=verbose))
+    data = _initial_data(data_file, topics, acls)
+    broker = AsyncEmbeddedBroker(config, data=data, clock=ManualClock() if clock == "manual" else None)
+    asyncio.run(_run(broker, as_json=as_json, verbose=verbose))
 
 
-async def _run(config: BrokerConfig, topics: list[tuple[str, int]], *, as_json: bool, verbose: bool) -> None:
-    from kafka_msgs.broker import AsyncEmbeddedBroker
-
+async def _run(broker: AsyncEmbeddedBroker, *, as_json: bool, verbose: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with AsyncEmbeddedBroker(config) as broker:
+    async with broker:
         if verbose:
             broker.run(lambda cluster: cluster.response_observers.append(_show))
-        for name, partitions in topics:
-            broker.run(partial(_create, name, partitions))
         echo(_ready(broker) if as_json else broker.bootstrap_servers)
         await stop.wait()
         for problem in broker.problems:
             echo(f"problem of the broker: {problem!r}", err=True)
 
 
-def _create(name: str, partitions: int, cluster: Cluster) -> None:
-    """Create a topic, unless the directory already has it."""
-    from kafka_msgs.broker.controller.topics import TopicToCreate
-
-    if name not in cluster.image.topics:
-        cluster.create_topic(TopicToCreate(name=name, num_partitions=partitions))
-
-
 def _ready(broker: AsyncEmbeddedBroker) -> str:
     """Return the addresses of all listeners as one line of JSON."""
     addresses = {listener.name: broker.bootstrap_of(listener.name) for listener in broker.config.listeners}
     cluster_id = broker.run(lambda cluster: cluster.cluster_id)
-    facts = {"bootstrap_servers": broker.bootstrap_servers, "listeners": addresses, "cluster_id": cluster_id}
+    facts: dict[str, Any] = {
+        "bootstrap_servers": broker.bootstrap_servers,
+        "listeners": addresses,
+        "cluster_id": cluster_id,
+    }
+    if broker.config.control_port is not None:
+        facts["control_url"] = broker.control_url
+    if broker.config.registry_port is not None:
+        facts["registry_url"] = broker.registry_url
     return json_text({"ready": True, **facts})
 
 

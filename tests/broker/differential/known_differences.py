@@ -55,10 +55,6 @@ class Relaxation:
 
 NOT_THERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("AddRaftVoter", "RemoveRaftVoter", "UnregisterController"), "there is no quorum of controllers"),
-    **dict.fromkeys(
-        ("CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken"),
-        "there are no delegation tokens",
-    ),
 }
 """APIs that the embedded broker does not offer, with reasons. It closes the connection, as Kafka does for unknown APIs.
 
@@ -285,7 +281,6 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         "each cluster has a metadata log of its own, and a real one has several voters",
     ),
     Relaxation("Share*", r"leaderId$", "0 stands for no leader here", lambda place: place.kafka == -1),
-    Relaxation("ApiVersions", r"finalizedFeatures", "a quorum of static voters is at the level 0 of kraft.version"),
     Relaxation("ApiVersions", r"apiKeys$|finalizedFeaturesEpoch$", "see NOT_THERE; the offset of the newest metadata"),
 )
 """All intended differences."""

@@ -48,6 +48,7 @@ var sessions = map[string]func(place) []feature{
 	"franz-go": franzSession,
 	"sarama":   saramaSession,
 	"kafka-go": segmentSession,
+	"control":  controlSession,
 }
 
 func main() {
