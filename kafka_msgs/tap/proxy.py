@@ -1,7 +1,8 @@
 """The proxy: it listens with asyncio, and creates a relay for each client connection.
 
 Bytes are forwarded first and reported to ``seen`` afterwards; without ``seen``, faults are logged. Each side is read
-only as fast as the other side accepts the bytes. If too many items wait for ``seen``, reading pauses until it has caught up.
+only as fast as the other side accepts the bytes. If too many items wait for ``seen``, reading pauses until it has
+caught up.
 """
 
 from __future__ import annotations

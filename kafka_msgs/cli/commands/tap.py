@@ -129,9 +129,11 @@ def tap_command(
     tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
-        receiver = _Receiver(Redactor(hidden), output_format=output_format, bodies=bodies, raw=raw)
+        redactor = Redactor(hidden)
+        receiver = _Receiver(redactor, output_format=output_format, bodies=bodies, raw=raw)
         if record is not None:
-            start = recording_start({"bootstrap": [str(broker) for broker in brokers], "redacted": sorted(hidden)})
+            bootstrap = [str(redactor.endpoint(broker)) for broker in brokers]
+            start = recording_start({"bootstrap": bootstrap, "redacted": sorted(hidden)})
             receiver.file = stack.enter_context(new_file(record))
             receiver.write([start.encode("ascii"), b"\n"])
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
