@@ -123,7 +123,9 @@ class Redactor:
         cls = _class_of(exchange, kind)
         return self._everywhere or (cls is not None and bool(self._changes_of(cls)))
 
-    def _start_only(self, payload: bytes, start: int, exchange: Exchange, kind: Literal["request", "response"]) -> bytes:
+    def _start_only(
+        self, payload: bytes, start: int, exchange: Exchange, kind: Literal["request", "response"]
+    ) -> bytes:
         """Return the start of an undecodable payload with zeros, whose number does not depend on a token."""
         cls = _class_of(exchange, kind)
         has_tokens = RedactKind.SASL in self.kinds and cls is not None and _has_tokens(cls)

@@ -56,7 +56,9 @@ class _Marker:
 
     def _value(self, struct: type[Any], field: FieldInfo, value: Any, version: int) -> Any:
         if field.struct is not None:
-            return tuple(self.marked(each, version) for each in value) if field.is_array else self.marked(value, version)
+            return (
+                tuple(self.marked(each, version) for each in value) if field.is_array else self.marked(value, version)
+            )
         if field.element_type not in ("string", "bytes", "records"):
             return value
         is_hidden = bool(field_kinds(struct, field))
