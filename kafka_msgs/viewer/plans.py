@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Step, StructPlan, WireValue, compile_plan
 from kafka_msgs.internal_topics.consumer_protocol import EMBEDDED_FIELDS
 from kafka_msgs.internal_topics.records import TOPICS
-from kafka_msgs.message import Message
+from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.messages.request_header import RequestHeader
 from kafka_msgs.messages.response_header import ResponseHeader
@@ -24,19 +24,22 @@ from kafka_msgs.wire import header_version
 __all__ = ["embedded_messages", "header_plans", "internal_topics", "message_plan", "struct_json"]
 
 
-@cache
+_PLANS: Final[dict[tuple[type[MessageStruct], int], dict[str, Any]]] = {}
+
+
 def struct_json(cls: type[MessageStruct], version: int) -> dict[str, Any]:
     """Return the plan of a message's struct. Raises ``UnsupportedVersionError``."""
-    return _struct(compile_plan(cls, version).root)
+    if (cls, version) not in _PLANS:
+        _PLANS[cls, version] = _struct(compile_plan(cls, version).root)
+    return _PLANS[cls, version]
 
 
 def message_plan(cls: type[Message], version: int) -> dict[str, Any]:
     """Return the plan of a message with its name, and the version of its header."""
-    has_header = cls.INFO.api_key is not None and cls.INFO.kind in ("request", "response")
     return {
         "n": cls.INFO.name,
         "v": version,
-        "h": header_version(cls, version) if has_header else -1,
+        "h": header_version(cls, version) if issubclass(cls, Request | Response) else -1,
         "k": cls.INFO.kind,
         "p": struct_json(cls, version),
     }

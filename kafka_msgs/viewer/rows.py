@@ -82,6 +82,12 @@ class RowBuilder:
             self._collect(message, names)
         return self._exchange(item, names), names.records
 
+    def records_of(self, message: Message) -> list[Any]:
+        """Return the contents of the records fields of a message, in wire order."""
+        names = _Names({}, {}, [])
+        self._collect(message, names)
+        return names.records
+
     def _fault(self, fault: CaptureFault) -> Row:
         connection = fault.connection
         return Row(

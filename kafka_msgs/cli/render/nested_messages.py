@@ -21,6 +21,7 @@ __all__ = ["CONSUMER", "opened", "protocol_type_of", "read_as", "readable_json"]
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members use the consumer protocol."""
 
+
 def protocol_type_of(item: Any, above: str | None) -> str | None:
     """Return the protocol type that a struct names, or the one that applies ``above`` it; None without either."""
     named: str | None = getattr(item, "protocol_type", None)

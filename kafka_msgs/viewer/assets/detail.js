@@ -12,8 +12,8 @@ import { element } from "./list.js";
  * @typedef {{label: string, layout: Layout, message: Field | null, api: string, version: number, kind: string}} Side
  */
 
-const LINE = 22;
-const OVERSCAN = 6;
+const LINE_HEIGHT = 22;
+const LINES_AROUND = 6;
 const COLOURS = 8;
 const OPEN_DEPTH = 3;
 const OPEN_KIDS = 12;
@@ -39,20 +39,20 @@ class Lines {
   /** @param {number} count */
   resize(count) {
     this.count = count;
-    this.spacer.style.height = `${count * LINE}px`;
+    this.spacer.style.height = `${count * LINE_HEIGHT}px`;
     this.draw();
   }
 
   draw() {
-    const first = Math.max(0, Math.floor(this.box.scrollTop / LINE) - OVERSCAN);
-    const shown = Math.max(0, Math.min(this.count - first, Math.ceil(this.box.clientHeight / LINE) + 2 * OVERSCAN));
+    const first = Math.max(0, Math.floor(this.box.scrollTop / LINE_HEIGHT) - LINES_AROUND);
+    const shown = Math.max(0, Math.min(this.count - first, Math.ceil(this.box.clientHeight / LINE_HEIGHT) + 2 * LINES_AROUND));
     while (this.pool.length < shown) {
       this.pool.push(this.spacer.appendChild(this.make()));
     }
     this.pool.forEach((made, number) => {
       made.hidden = number >= shown;
       if (number < shown) {
-        made.style.transform = `translateY(${(first + number) * LINE}px)`;
+        made.style.transform = `translateY(${(first + number) * LINE_HEIGHT}px)`;
         this.fill(made, first + number);
       }
     });
@@ -60,8 +60,8 @@ class Lines {
 
   /** @param {number} line */
   reveal(line) {
-    const top = line * LINE;
-    if (top < this.box.scrollTop || top + LINE > this.box.scrollTop + this.box.clientHeight) {
+    const top = line * LINE_HEIGHT;
+    if (top < this.box.scrollTop || top + LINE_HEIGHT > this.box.scrollTop + this.box.clientHeight) {
       this.box.scrollTop = Math.max(0, top - this.box.clientHeight / 3);
     }
   }
@@ -176,7 +176,7 @@ export class DetailView {
   }
 
   measure() {
-    const fits = this.hexBox.clientWidth >= 600 ? 16 : 8;
+    const fits = this.hexBox.clientWidth >= 620 ? 16 : 8;
     if (fits !== this.perLine && this.layout) {
       this.perLine = fits;
       this.use(this.layout);

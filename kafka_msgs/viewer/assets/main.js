@@ -5,7 +5,7 @@ import { layoutOf, readStruct } from "./decode.js";
 import { readBatches } from "./records.js";
 import { callText, jsonValue, pythonForm, writeJson } from "./forms.js";
 import { Store } from "./store.js";
-import { ListView, clockText, durationText, matchingRows, sizeText } from "./list.js";
+import { ListView, clockText, durationText, element, matchingRows, sizeText } from "./list.js";
 import { Timeline } from "./timeline.js";
 import { DetailView } from "./detail.js";
 
@@ -99,12 +99,10 @@ function describe(row, hasPayloads) {
       ];
   facts.push(["time", clockText(columns.t[row])], ["connection", `${columns.c[row]}: ${client} › ${server}`]);
   byId("about").replaceChildren(
-    ...facts.flatMap(([name, value]) => {
-      const [term, text] = [document.createElement("dt"), document.createElement("dd")];
-      term.textContent = name;
-      text.textContent = value;
-      text.classList.toggle("bad", name === "error" && value !== "none");
-      return [term, text];
+    ...facts.map(([name, value]) => {
+      const both = element("div", "");
+      both.append(element("dt", "", name), element("dd", name === "error" && value !== "none" ? "bad" : "", value));
+      return both;
     }),
   );
   const gone = hasPayloads || store.isFault(row) ? "" : "The proxy no longer keeps the bytes of this exchange.";

@@ -15,7 +15,7 @@ const HEADER = [
 ]; // prettier-ignore
 const MAGIC_AT = 16;
 const OVERHEAD = 12;
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Add the batches of a records field or of a segment.
@@ -183,7 +183,7 @@ function registryReader(bytes) {
 /** @param {Uint8Array} bytes */
 function isText(bytes) {
   try {
-    return !/[\0-\x08\x0e-\x1f]/.test(utf8.decode(bytes));
+    return !/[\0-\x08\x0e-\x1f]/.test(strictUtf8.decode(bytes));
   } catch {
     return false;
   }
