@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from attrs import evolve
 
 from kafka_msgs.capture.connections import CapturedConnection
-from kafka_msgs.catalog import MessageCatalog
+from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import TapError
@@ -114,6 +114,16 @@ class TapExchange:
         return read_request_header(self.request_payload, catalog=self._catalog, options=_AS_IT_IS).client_id
 
     @property
+    def request_class(self) -> type[Request[Any]]:
+        """The class of the request. Raises ``UnknownMessageError`` and ``UnsupportedVersionError``."""
+        return (self._catalog or release_catalog()).message_class(self.api_key, "request", self.version)
+
+    @property
+    def response_class(self) -> type[Response]:
+        """The class of the response. Raises ``UnknownMessageError`` and ``UnsupportedVersionError``."""
+        return (self._catalog or release_catalog()).message_class(self.api_key, "response", self.version)
+
+    @property
     def request(self) -> Request[Any]:
         """The decoded request."""
         return self._request_frame().message
@@ -176,7 +186,10 @@ class TapExchange:
         self._dropped = True
 
     def close(self, *, reset: bool = False) -> None:
-        """Drop the request or the response and close the connection: cleanly, or with a reset."""
+        """Drop the request or the response and close the connection: cleanly, or with a reset.
+
+        Bytes of ``send_bytes`` are sent first.
+        """
         self._dropped = True
         self._close = "reset" if reset else "clean"
 
@@ -198,10 +211,11 @@ class TapExchange:
         pause = (Pause(self._delay),) if self._delay else ()
         answered = self._dropped and not self._received and self.response_payload is not None
         answer = (*pause, join_frames(self.response_payload)) if answered and self.response_payload else ()
-        if self._dropped:
-            pieces: tuple[Piece, ...] | None = ()
-        elif self._pieces is not None:
+        pieces: tuple[Piece, ...] | None
+        if self._pieces is not None:
             pieces = (*pause, *self._pieces)
+        elif self._dropped:
+            pieces = ()
         else:
             payload = (self._received and self.response_payload) or self.request_payload
             pieces = (*pause, join_frames(payload)) if payload is not self._original or pause else None
