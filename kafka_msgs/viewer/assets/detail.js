@@ -15,8 +15,7 @@ import { element } from "./list.js";
 const LINE_HEIGHT = 22;
 const LINES_AROUND = 6;
 const COLOURS = 8;
-const OPEN_DEPTH = 3;
-const OPEN_KIDS = 12;
+const OPEN_LINES = 60;
 
 /** The visible lines of a scrolled box, whose elements are used again. */
 class Lines {
@@ -122,7 +121,7 @@ export class DetailView {
     this.expanded = new Set();
     this.colours = new Map();
     this.paint(side.layout);
-    this.expand(side.layout.root, 0);
+    this.expand(side.layout.root);
     this.treeBox.scrollTop = this.hexBox.scrollTop = 0;
     this.use(side.layout);
     this.flatten();
@@ -139,13 +138,18 @@ export class DetailView {
     });
   }
 
-  /** @param {Field} field @param {number} depth */
-  expand(field, depth) {
-    this.expanded.add(field);
-    for (const kid of kidsOf(field)) {
-      if (kidsOf(kid).length && depth < OPEN_DEPTH && kidsOf(field).length <= OPEN_KIDS) {
-        this.expand(kid, depth + 1);
+  /** Open the upper levels, as far as they fill a screen. @param {Field} root */
+  expand(root) {
+    const pending = [root];
+    let lines = 0;
+    for (let field = pending.shift(); field; field = pending.shift()) {
+      const kids = kidsOf(field);
+      if (field !== root && lines + kids.length > OPEN_LINES) {
+        continue;
       }
+      lines += kids.length;
+      this.expanded.add(field);
+      pending.push(...kids.slice(0, OPEN_LINES).filter((kid) => kidsOf(kid).length));
     }
   }
 

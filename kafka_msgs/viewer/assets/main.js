@@ -162,7 +162,7 @@ function filter() {
   list.show(rows, store.data.live);
   timeline.show(rows, list.current);
   const all = store.size.toLocaleString("en");
-  const faults = store.columns.k.reduce((sum, key) => sum + (key < 0 ? 1 : 0), 0);
+  const faults = store.faults;
   const omitted = store.data.omitted ? `, ${store.data.omitted.toLocaleString("en")} more exceed the limits of this page` : "";
   const kinds = faults ? `${(store.size - faults).toLocaleString("en")} exchanges, ${faults} fault${faults === 1 ? "" : "s"}` : `${all} exchanges`;
   byId("counts").textContent = `${rows.length === store.size ? kinds : `${rows.length.toLocaleString("en")} of ${kinds}`}${omitted}`;

@@ -77,6 +77,7 @@ export class Store {
     /** @type {Record<string, any[]>} */
     this.columns = data.columns ?? Object.fromEntries(COLUMNS.map((name) => [name, []]));
     this.first = 0;
+    this.faults = this.columns.k.reduce((sum, key) => sum + (key < 0 ? 1 : 0), 0);
     /** @type {Map<number, Promise<Uint8Array>>} */
     this.chunks = new Map();
     this.index();
@@ -192,6 +193,7 @@ export class Store {
       }
       values[12] = this.internTopics(values[12]);
       COLUMNS.forEach((name, at) => this.columns[name].push(values[at]));
+      this.faults += values[3] < 0 ? 1 : 0;
       this.ends[values[1]] = ends;
     }
     const most = this.data.maxItems ?? 10000;
@@ -208,6 +210,7 @@ export class Store {
     this.first += count;
     const strings = this.strings;
     const topicSets = this.topicSets;
+    this.faults -= this.columns.k.slice(0, count).reduce((sum, key) => sum + (key < 0 ? 1 : 0), 0);
     for (const name of COLUMNS) {
       this.columns[name] = this.columns[name].slice(count);
     }

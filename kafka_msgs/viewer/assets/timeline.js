@@ -34,18 +34,25 @@ export class Timeline {
     /** @type {number | null} */
     this.from = null;
     this.span = [0, 1];
-    new ResizeObserver(() => this.draw()).observe(this.box);
+    this.isScheduled = false;
+    new ResizeObserver(() => this.schedule()).observe(this.box);
     this.canvas.addEventListener("pointerdown", (event) => this.pressed(event));
     this.canvas.addEventListener("pointermove", (event) => this.moved(event));
     this.canvas.addEventListener("pointerup", (event) => this.released(event));
     this.canvas.addEventListener("keydown", (event) => event.key === "Escape" && this.select(null));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.schedule());
   }
 
   /** @param {Int32Array} rows @param {number} current */
   show(rows, current) {
     this.rows = rows;
     this.current = current;
+    this.schedule();
+  }
+
+  /** Find the connections and the time range of the rows. */
+  measure() {
+    const rows = this.rows;
     const { t, c, l } = this.store.columns;
     const lanes = new Set();
     let [first, last] = [Infinity, -Infinity];
@@ -58,7 +65,17 @@ export class Timeline {
     }
     this.lanes = [...lanes].sort((a, b) => a - b).slice(0, MAX_LANES);
     this.span = this.range ?? (first <= last ? [first, Math.max(last, first + 1000)] : [0, 1]);
-    this.draw();
+  }
+
+  /** Draw before the next frame, once. */
+  schedule() {
+    if (!this.isScheduled) {
+      this.isScheduled = true;
+      requestAnimationFrame(() => {
+        this.isScheduled = false;
+        this.draw();
+      });
+    }
   }
 
   /** @param {number} time */
@@ -73,6 +90,7 @@ export class Timeline {
   }
 
   draw() {
+    this.measure();
     const scale = devicePixelRatio || 1;
     const width = this.box.clientWidth;
     const height = TOP + Math.max(1, this.lanes.length) * LANE + 6;
