@@ -1,7 +1,7 @@
 // @ts-check
 // One exchange: the tree of its fields and its bytes, side by side. Pointing at one lights up the other.
 
-import { leafAt } from "./decode.js";
+import { Uuid, leafAt } from "./decode.js";
 import { bytesText, valueText } from "./forms.js";
 import { element } from "./list.js";
 
@@ -73,9 +73,10 @@ function kidsOf(field) {
 
 /** The panes of one side. */
 export class DetailView {
-  /** @param {Record<string, string>} errors names of error codes */
-  constructor(errors) {
-    this.errors = errors;
+  /** @param {import("./decode.js").Facts} facts names of error codes and topic ids */
+  constructor(facts) {
+    this.errors = facts.errors;
+    this.topicIds = facts.topicIds;
     /** @type {Side | null} */
     this.side = null;
     /** @type {Layout | null} */
@@ -210,8 +211,20 @@ export class DetailView {
     dot.className = colour === undefined ? "dot none" : `dot c${colour}`;
     name.textContent = field.parent?.role === "array" && /^\d+$/.test(field.name) ? `[${field.name}]` : field.name;
     type.textContent = field.type.replace(/^(compact |nullable )*(array)? of .*$/, "array");
-    value.textContent = field.error ?? (field.role === "array" && field.value !== null ? `${field.value} element${field.value === 1 ? "" : "s"}` : valueText(field, this.errors));
+    value.textContent = field.error ?? this.textOf(field);
     made.title = `${field.name}: ${field.type}, bytes ${field.start} to ${field.end}`;
+  }
+
+  /** @param {Field} field */
+  textOf(field) {
+    if (field.role === "array") {
+      return field.value === null ? "null" : `${field.value} element${field.value === 1 ? "" : "s"}`;
+    }
+    if (field.value instanceof Uint8Array && field.kids.length) {
+      return `${field.value.length.toLocaleString("en")} bytes`;
+    }
+    const topic = field.value instanceof Uuid ? this.topicIds[field.value.hex] : undefined;
+    return topic ? `${field.value} ${JSON.stringify(topic)}` : valueText(field, this.errors);
   }
 
   /** @param {HTMLElement} made @param {number} line */

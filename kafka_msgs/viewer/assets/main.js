@@ -20,7 +20,7 @@ const input = (id) => /** @type {HTMLInputElement} */ (document.getElementById(i
 
 const started = performance.now();
 const store = new Store(JSON.parse(byId("data").textContent ?? "{}"));
-const detail = new DetailView(store.data.errors);
+const detail = new DetailView(store.facts);
 const list = new ListView(store, (row, open) => void select(row, open));
 const timeline = new Timeline(store, (range) => {
   criteria.range = range;
