@@ -34,7 +34,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Message
 from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
-from kafka_msgs.schema import Struct, fields
+from kafka_msgs.redaction import ALL_KINDS, RedactKind
+from kafka_msgs.redaction.field_kinds import field_kinds
+from kafka_msgs.redaction.messages import becomes, redacted_messages
+from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
@@ -313,6 +316,34 @@ def _operation_row(name: str, operation: Callable[..., object]) -> tuple[str, st
     return f"`{name}({', '.join(names)})`", f"`{signature.return_annotation}`", summary
 
 
+def redaction_table() -> str:
+    """Return the table of every field with text or bytes, and its form after redaction."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for root in redacted_messages():
+        for struct, field in _texts(root):
+            kinds = field_kinds(struct, field)
+            hidden = "every kind except `sasl`" if kinds == ALL_KINDS - {RedactKind.SASL} else ""
+            hidden = "every kind" if kinds == ALL_KINDS else hidden or ", ".join(f"`{kind}`" for kind in sorted(kinds))
+            row = found.setdefault((field.attribute, hidden or "none", becomes(struct, field)), [])
+            if root.INFO.name not in row:
+                row.append(root.INFO.name)
+    head = ("field", "messages", "hidden by", "becomes")
+    return markdown(head, ((f"`{name}`", _few(roots), *rest) for (name, *rest), roots in sorted(found.items())))
+
+
+def _texts(cls: type[Struct]) -> Iterable[tuple[type[Struct], FieldInfo]]:
+    for field in fields(cls):
+        if field.struct is not None:
+            yield from _texts(field.struct)
+        elif field.element_type in ("string", "bytes", "records"):
+            yield cls, field
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
 COMMAND_PAGES: Final = {
     "messages": "Messages",
     "cluster": "Cluster",
@@ -330,6 +361,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
+    "redaction.md": {"fields": redaction_table},
     "rules.md": {"rules": rules_table},
     "broker-configs.md": {
         "effective": partial(broker_configs, "yes"),

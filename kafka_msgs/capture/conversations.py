@@ -96,11 +96,16 @@ class Conversation:
         return _CONVERSATION_BYTES + held
 
     def starts_anew(self, segment: TcpSegment) -> bool:
-        """Open the stream of a SYN. Return True if the SYN belongs to a later connection between the same ends."""
+        """Open the stream of a SYN. Return True if the SYN belongs to a later connection between the same ends.
+
+        The SYN of a server acknowledges the SYN of the client, so it opens the client's stream as well.
+        """
         if not segment.syn:
             return False
         if not self._streams[segment.source].open(segment.seq + 1):
             return True
+        if segment.ack is not None and not self._streams[segment.target].opened:
+            self._streams[segment.target].open(segment.ack)
         if self._server is None:
             self._server = segment.target if segment.ack is None else segment.source
         return False

@@ -23,6 +23,7 @@ from kafka_msgs.wire import (
     UnansweredRequest,
     decode_response,
     read_correlation_id,
+    read_request_prefix,
 )
 
 __all__ = ["ExchangeBuilder", "Item"]
@@ -92,6 +93,10 @@ class ExchangeBuilder:
     def add_response(self, frame: Frame) -> Iterator[Item]:
         """Add the next response; yield the resulting exchanges and faults."""
         yield from map(self._item, self._waiting.add_response(frame.data, frame))
+
+    def exchange_of(self, request: Frame, response: Frame | None) -> Exchange:
+        """Return the exchange of a request and a response that do not wait for each other."""
+        return self._exchange(request, read_request_prefix(request.data), response)
 
     def close(self) -> Iterator[Item]:
         """Yield a fault or an exchange for each frame that is still waiting."""

@@ -40,6 +40,8 @@ class FaultKind(StrEnum):
     """Tokens without a header, after a SaslHandshake of version 0."""
     LEFT_OUT = "left-out"
     """Connections on other ports, which were not read."""
+    PROXY = "proxy"
+    """A connection or an address that the proxy refused because of a limit, or an addon that failed."""
 
     @property
     def is_damage(self) -> bool:

@@ -69,9 +69,18 @@ def _read(file: BinaryIO, conversations: Conversations) -> Iterator[Item]:
         if isinstance(found, CaptureFault):
             yield from faults.report(found)
         elif found is not None and isinstance(packet, Packet):
-            yield from conversations.receive(found, packet)
+            if found.source == found.target and conversations.selects(found):
+                yield from faults.report(_to_itself(found, packet))
+            else:
+                yield from conversations.receive(found, packet)
     yield from conversations.close()
     yield from faults.close()
+
+
+def _to_itself(segment: TcpSegment, packet: Packet) -> CaptureFault:
+    """Return the fault for a packet whose two ends are one: its directions cannot be distinguished."""
+    reason, size = "a packet from an endpoint to itself", len(segment.data)
+    return CaptureFault(kind=FaultKind.PACKET, reason=reason, size=size, at=packet.at, packet=packet.number)
 
 
 class _Faults:
@@ -112,11 +121,15 @@ class Conversations:
         self._count = 0
         self._left_out: Counter[int] = Counter()
 
+    def selects(self, segment: TcpSegment) -> bool:
+        """Return whether a segment belongs to a broker port, or to any port if all are examined."""
+        return self._ports is None or not self._ports.isdisjoint((segment.source.port, segment.target.port))
+
     def receive(self, segment: TcpSegment, packet: Packet) -> Iterator[Item]:
         """Add a segment and its packet; yield the completed items, and data dropped because of memory limits."""
         self._read += _PACKET_HEADER + len(packet.data)
         ends = min(segment.source, segment.target), max(segment.source, segment.target)
-        if self._ports is not None and not any(end.port in self._ports for end in ends):
+        if not self.selects(segment):
             self._leave_out(min(end.port for end in ends), len(segment.data))
             return
         conversation = self._known.get(ends) or self._begin(ends)

@@ -15,6 +15,8 @@ __all__ = ["StreamChunk", "TcpStream"]
 _WRAP: Final = 2**32
 _WINDOW: Final = 2**30
 """The maximum TCP window. No segment is further away from the segment before it."""
+_OVERTAKEN: Final = 2**17
+"""The maximum distance in bytes of a segment from a SYN that arrives after it."""
 _PATIENCE: Final = 500
 """The number of packets after which the stream stops waiting for acknowledged bytes that were not captured."""
 _OVERHEAD: Final = 400
@@ -77,10 +79,16 @@ class TcpStream:
         return self._first is not None
 
     def open(self, seq: int) -> bool:
-        """Start at the sequence number ``seq``. Return False if the stream already started elsewhere."""
+        """Start at the sequence number ``seq``. Return False if the stream already started elsewhere.
+
+        Segments may overtake their SYN, but not by far. Bytes elsewhere belong to an earlier connection.
+        """
         position = self._position(seq)
         if self.opened:
             return position == self._first
+        earliest = [*self._waiting[:1], *([] if self._end is None else [self._end])]
+        if any(not 0 <= each.start - position <= _OVERTAKEN for each in earliest):
+            return False
         self.opened, self._first, self._next = True, position, position
         return True
 

@@ -20,14 +20,14 @@ from kafka_msgs.errors import KafkaMsgsError
 __all__ = ["command"]
 
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
-    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "errors"),
+    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "explain", "errors"),
     "Cluster": (
         "consume", "produce", "topics", "configs", "cluster", "get-offsets", "delete-records", "groups",
         "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
         "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
     "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
-    "Traffic": ("tap", "capture", "redact"),
+    "Traffic": ("tap", "view", "capture", "redact"),
     "Tests": ("broker",),
     "Shell": ("completion",),
 }  # fmt: skip

@@ -7,20 +7,27 @@ Connect) use other formats. Each embedded message is read separately, so a malfo
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from attrs import frozen
 
 from kafka_msgs.codec import codec_for
 from kafka_msgs.errors import DecodeError, UnsupportedVersionError
 from kafka_msgs.message import Message
-from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicProtocol, ConsumerGroupMemberMetadataValue
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafka_msgs.messages.describe_groups_response import DescribedGroupMember
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_response import JoinGroupResponseMember
+from kafka_msgs.messages.sync_group_request import SyncGroupRequestAssignment
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 from kafka_msgs.versioned import decode_versioned
 
 __all__ = [
+    "EMBEDDED_FIELDS",
     "ConsumerMember",
     "EmbeddedMessage",
     "classic_subscriptions",
@@ -34,6 +41,19 @@ M = TypeVar("M", bound=Message)
 EmbeddedFault: TypeAlias = DecodeError | UnsupportedVersionError
 
 _VERSION_SIZE: Final = 2
+
+EMBEDDED_FIELDS: Final[Mapping[tuple[type[Any], str], type[Message]]] = {
+    (JoinGroupRequestProtocol, "metadata"): ConsumerProtocolSubscription,
+    (JoinGroupResponseMember, "metadata"): ConsumerProtocolSubscription,
+    (SyncGroupRequestAssignment, "assignment"): ConsumerProtocolAssignment,
+    (SyncGroupResponse, "assignment"): ConsumerProtocolAssignment,
+    (DescribedGroupMember, "member_metadata"): ConsumerProtocolSubscription,
+    (DescribedGroupMember, "member_assignment"): ConsumerProtocolAssignment,
+    (MemberMetadata, "subscription"): ConsumerProtocolSubscription,
+    (MemberMetadata, "assignment"): ConsumerProtocolAssignment,
+    (ClassicProtocol, "metadata"): ConsumerProtocolSubscription,
+}
+"""The message in the bytes of a field, by the class of the struct and the name of the field."""
 
 
 @frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Redaction of exchanges: names, ids, payloads and passwords are replaced by masks of the same lengths.
+"""Redaction of exchanges: names, ids and payloads become masks of the same lengths, passwords masks of one length.
 
 ``field_kinds`` classifies the fields by kind of secret. ``masks`` generates texts, ``records`` redacts record batches
 so that they remain valid, and ``messages`` redacts messages and exchanges.

@@ -1,8 +1,9 @@
 """Redaction of messages and exchanges: names, texts and bytes are replaced by masks of the same lengths.
 
-``field_kinds`` classifies the fields. ``masks`` generates texts, ``records`` redacts records. A message remains valid
-at its version: a redacted frame decodes, with its original arrays, numbers and error codes. Undecodable bytes, and
-bytes after a message, are replaced by zeros, after the first eight bytes of a request and the first four of a response.
+``field_kinds`` classifies the fields. ``masks`` generates texts, ``records`` redacts records, ``fault_reasons`` redacts
+the text of faults. A message remains valid at its version: a redacted frame decodes, with its original arrays, numbers
+and error codes. Passwords and tokens get masks of one length. Undecodable bytes, and bytes after a message, are replaced
+by zeros, after the first eight bytes of a request and the first four of a response.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ from attrs import evolve
 from kafka_msgs.capture.connections import CapturedConnection, Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import CapturedPayload, Exchange
-from kafka_msgs.capture.faults import CaptureFault
-from kafka_msgs.catalog import release_catalog
+from kafka_msgs.capture.faults import CaptureFault, FaultKind
+from kafka_msgs.catalog import iter_message_classes, release_catalog
 from kafka_msgs.codec import CodecOptions
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.message import Message
+from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafka_msgs.messages.request_header import RequestHeader
+from kafka_msgs.redaction.fault_reasons import redact_reason
 from kafka_msgs.redaction.field_kinds import ALL_KINDS, KEPT_NAMES, RedactKind, field_kinds
-from kafka_msgs.redaction.masks import Masks
+from kafka_msgs.redaction.masks import TOKEN_BYTES, Masks
 from kafka_msgs.redaction.records import redact_records
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.versioned import decode_versioned, encode_versioned
 from kafka_msgs.wire import decode_request, decode_response
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "becomes", "redacted_messages"]
 
 S = TypeVar("S", bound=Struct)
 
@@ -63,8 +66,7 @@ class Redactor:
     def redact(self, item: Item) -> Item:
         """Return an exchange or a fault with its secrets redacted."""
         if isinstance(item, CaptureFault):
-            hidden = None if item.connection is None else self._connection(item.connection)
-            return evolve(item, connection=hidden)
+            return self._fault(item)
         response = item.response
         return evolve(
             item,
@@ -72,6 +74,10 @@ class Redactor:
             request=self._sent(item.request, self.request(item)),
             response=response and self._sent(response, self.response(item)),
         )
+
+    def endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Return an address with its host redacted."""
+        return Endpoint(self._masks.text(endpoint.host), endpoint.port) if RedactKind.HOSTS in self.kinds else endpoint
 
     def message(self, message: S) -> S:
         """Return a message or a struct with its secrets redacted."""
@@ -96,7 +102,7 @@ class Redactor:
             header, message = self.message(frame.header), self.message(frame.message)
             return evolve(frame, header=header, message=message, trailing=bytes(len(frame.trailing))).encode()
         except KafkaMsgsError:
-            return _start_only(payload, _REQUEST_START)
+            return self._start_only(payload, _REQUEST_START, exchange, "request")
 
     def response(self, exchange: Exchange) -> bytes:
         """Return the response payload of an exchange with its secrets redacted."""
@@ -110,12 +116,29 @@ class Redactor:
             message = self.message(frame.message)
             return evolve(frame, message=message, trailing=bytes(len(frame.trailing))).encode()
         except KafkaMsgsError:
-            return _start_only(payload, _RESPONSE_START)
+            return self._start_only(payload, _RESPONSE_START, exchange, "response")
 
     def _concerns(self, exchange: Exchange, kind: Literal["request", "response"]) -> bool:
         """Return whether a payload must be decoded. If only SASL is redacted, most payloads are skipped."""
-        cls = (exchange.catalog or release_catalog()).find(exchange.api_key, kind, exchange.version)
+        cls = _class_of(exchange, kind)
         return self._everywhere or (cls is not None and bool(self._changes_of(cls)))
+
+    def _start_only(
+        self, payload: bytes, start: int, exchange: Exchange, kind: Literal["request", "response"]
+    ) -> bytes:
+        """Return the start of an undecodable payload with zeros, whose number does not depend on a token."""
+        cls = _class_of(exchange, kind)
+        has_tokens = RedactKind.SASL in self.kinds and cls is not None and _has_tokens(cls)
+        return payload[:start] + bytes(TOKEN_BYTES if has_tokens else max(0, len(payload) - start))
+
+    def _fault(self, fault: CaptureFault) -> CaptureFault:
+        """Return a fault without names in its text. The size of a token is a secret as well."""
+        if fault.kind is FaultKind.SASL and RedactKind.SASL in self.kinds:
+            fault = evolve(fault, reason="a token", size=0)
+        connection = fault.connection
+        hosts = () if connection is None else (connection.client.host, connection.server.host)
+        reason = redact_reason(fault.reason, self._masks.text, hosts) if self._everywhere else fault.reason
+        return evolve(fault, reason=reason, connection=None if connection is None else self._connection(connection))
 
     def _sent(self, sent: CapturedPayload, payload: bytes) -> CapturedPayload:
         return sent._replace(payload=payload, size=len(payload) + sent.missing)
@@ -123,9 +146,7 @@ class Redactor:
     def _connection(self, connection: CapturedConnection) -> CapturedConnection:
         if RedactKind.HOSTS not in self.kinds:
             return connection
-        client, server = (
-            Endpoint(self._masks.text(end.host), end.port) for end in (connection.client, connection.server)
-        )
+        client, server = map(self.endpoint, (connection.client, connection.server))
         return evolve(connection, client=client, server=server)
 
     def _changes_of(self, struct: type[Any]) -> tuple[_FieldChange, ...]:
@@ -146,8 +167,14 @@ class Redactor:
                 return None
             return _each(self.message) if field.is_array else lambda _, value: self.message(value)
         secret_name = field.attribute == "value" and any(each.attribute == "name" for each in fields(struct))
-        if not field_kinds(struct, field) & self.kinds:
+        hidden = field_kinds(struct, field) & self.kinds
+        if not hidden:
             return self._secret_value if secret_name and RedactKind.SASL in self.kinds else None
+        if RedactKind.SASL in hidden and field.element_type in ("string", "bytes"):
+            token = self._masks.token_text if field.element_type == "string" else self._masks.token
+            return _each(token) if field.is_array else lambda _, value: token(value)
+        if secret_name and RedactKind.SASL in self.kinds:
+            return lambda struct, value: self._named_value(struct, value)
         makers: dict[str, Callable[[Any], Any]] = {
             "string": self._text,
             "records": lambda value: redact_records(bytes(value)),
@@ -166,7 +193,11 @@ class Redactor:
         return text if text in KEPT_NAMES else self._masks.text(text)
 
     def _secret_value(self, struct: Any, value: str) -> str:
-        return self._masks.text(value) if _SECRET_CONFIG.search(struct.name or "") else value
+        return self._masks.token_text(value) if _SECRET_CONFIG.search(struct.name or "") else value
+
+    def _named_value(self, struct: Any, value: Any) -> Any:
+        secret = _SECRET_CONFIG.search(struct.name or "")
+        return self._masks.token_text(value) if secret else self._text(value)
 
     def _bytes_of(self, attribute: str) -> Callable[[Any], bytes]:
         cls = _EMBEDDED.get(attribute)
@@ -184,6 +215,26 @@ class Redactor:
         return hidden if len(hidden) == len(data) else data[:2] + self._masks.letters(data[2:])
 
 
+def redacted_messages() -> tuple[type[Message], ...]:
+    """Return all messages of an exchange: requests, responses, the request header, and the nested messages."""
+    exchanged = (cls for cls in iter_message_classes() if issubclass(cls, Request | Response))
+    return (RequestHeader, *exchanged, ConsumerProtocolSubscription, ConsumerProtocolAssignment)
+
+
+def becomes(struct: type[Any], field: FieldInfo) -> str:
+    """Return a description of a field with text or bytes after redaction with the kinds that hide it."""
+    kinds = field_kinds(struct, field)
+    if not kinds:
+        return "kept: a protocol term"
+    if field.element_type == "records":
+        return "batches with masked keys, values and headers"
+    if RedactKind.SASL in kinds:
+        return f"{TOKEN_BYTES} letters"
+    if field.attribute in _EMBEDDED and field.element_type == "bytes":
+        return f"a redacted `{_EMBEDDED[field.attribute].INFO.name}`, or letters of the same length"
+    return "letters of the same length"
+
+
 class _FieldChange:
     """The change of one attribute."""
 
@@ -194,8 +245,16 @@ class _FieldChange:
         self.make = make
 
 
-def _start_only(payload: bytes, start: int) -> bytes:
-    return payload[:start] + bytes(max(0, len(payload) - start))
+def _class_of(exchange: Exchange, kind: Literal["request", "response"]) -> type[Message] | None:
+    return (exchange.catalog or release_catalog()).find(exchange.api_key, kind, exchange.version)
+
+
+def _has_tokens(struct: type[Any]) -> bool:
+    """Return whether a struct has a field of passwords or tokens alone."""
+    return any(
+        _has_tokens(field.struct) if field.struct is not None else field_kinds(struct, field) == {RedactKind.SASL}
+        for field in fields(struct)
+    )
 
 
 def _each(make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:

@@ -1,9 +1,10 @@
 """Redaction of records: keys, values and headers are replaced by masks of the same lengths.
 
-Redacted batches remain valid. All other parts of a batch are unchanged: offsets, timestamps, producers, flags. The
-checksum is recomputed. An uncompressed batch keeps its exact size. A compressed batch gets content that compresses to
-the same size, by randomizing as much of it as necessary. The number of attempts is limited; if none has the exact size,
-the nearest smaller result is used, and the batch is slightly shorter. Invalid batches are replaced by zeros.
+Redacted batches remain valid. Transaction markers are unchanged; the content of other control records is masked. All
+other parts of a batch are unchanged: offsets, timestamps, producers, flags. The checksum is recomputed. An uncompressed
+batch keeps its exact size. A compressed batch gets content that compresses to the same size, by randomizing as much of
+it as necessary. The number of attempts is limited; if none has the exact size, the nearest smaller result is used, and
+the batch is slightly shorter. Invalid batches are replaced by zeros.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _MASK: Final = b"x"
 _SIZE: Final = Struct(">i")
 _CRC: Final = Struct(">I")
 _START_BY_MAGIC: Final = {0: MAGIC_OFFSET + 1, 1: MAGIC_OFFSET + 1, 2: HEADER_SIZE}
+_MARKER_KEYS: Final = (b"\0\0\0\0", b"\0\0\0\1")
+"""The keys of transaction markers: version 0, and the type abort or commit."""
+_MARKER_BYTES: Final = 6
+"""The size of a transaction marker: its version, and the epoch of the coordinator."""
 _TRIES: Final = 60
 _WORK: Final = 32 * 2**20
 """The number of bytes that may be compressed to find content of the right size, in addition to a few attempts."""
@@ -60,12 +65,29 @@ def redact_records(data: bytes) -> bytes:
 def _redacted(batch: RecordBatch | LegacyBatch | None, data: bytes) -> bytes:
     try:
         if isinstance(batch, RecordBatch):
-            return data if batch.is_control else _batch(batch, data)
+            return data if batch.is_control and _holds_markers(batch) else _batch(batch, data)
         if isinstance(batch, LegacyBatch) and batch.codec == CompressionType.NONE:
             return _entry(batch)
     except KafkaMsgsError:
         pass
     return _without_content(data)
+
+
+def _holds_markers(batch: RecordBatch) -> bool:
+    """Return whether all records of a control batch are transaction markers, which contain nothing but numbers.
+
+    Anybody can set the control flag, and other control records contain names and hosts.
+    """
+    if batch.codec != CompressionType.NONE:
+        return False
+    return all(
+        not record.headers
+        and record.key in _MARKER_KEYS
+        and record.value is not None
+        and len(record.value) == _MARKER_BYTES
+        and bytes(record.value[:2]) == bytes(2)
+        for record in batch.records()
+    )
 
 
 def _without_content(data: bytes) -> bytes:

@@ -7,18 +7,18 @@ are views of the buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import FrameSizeError
-from kafka_msgs.wire import SIZE_BYTES, join_frames, read_frame_size
+from kafka_msgs.wire import SIZE_BYTES, read_frame_size
 
-__all__ = ["HEAD_BYTES", "ForwardMode", "FrameForwarder"]
+__all__ = ["HEAD_BYTES", "ForwardMode", "FrameForwarder", "Pause", "Piece"]
 
 HEAD_BYTES: Final = 4
-"""The payload bytes needed to choose a forward mode: the correlation id of a response."""
+"""The payload bytes needed to choose a forward mode: the correlation id of a response, or the API key and version."""
 
 _FIRST: Final = 2**13
 _AT_ONCE: Final = 2**18
@@ -38,13 +38,24 @@ class ForwardMode(Enum):
     """Forward the frame when it is complete, possibly changed."""
 
 
+class Pause(NamedTuple):
+    """A pause before the pieces that follow."""
+
+    seconds: float
+
+
+Piece: TypeAlias = Buffer | Pause
+"""Bytes to forward, or a pause."""
+
+
 class FrameForwarder:
     """Bytes that are received into ``get_buffer()`` and forwarded after ``buffer_updated()``.
 
     ``begins`` receives the first ``HEAD_BYTES`` of a payload (fewer if the payload is shorter) and returns its forward
     mode. Without it all frames are copied, and no byte is held. ``ends`` receives the payload of a complete frame, or
-    only the head of a ``STREAM`` frame, and the payload size. It returns the replacement bytes, or None for the
-    original bytes. Only a ``BUFFER`` frame can change.
+    only the head of a ``STREAM`` frame, and the payload size. It returns the pieces to forward instead of the frame, or
+    None for the original bytes. Only a ``BUFFER`` frame can change. During ``ends``, the owner may add pieces to
+    ``insertions``, which follow the frame.
 
     From the first bytes that are not a frame of at most ``limit`` bytes, all bytes are forwarded without parsing, and
     ``error`` contains the reason. The buffer is at most twice as large as the largest retained frame. Work and memory
@@ -56,10 +67,11 @@ class FrameForwarder:
         limit: int,
         *,
         at_once: int = _AT_ONCE,
-        ends: Callable[[bytes, int], Buffer | None],
+        ends: Callable[[bytes, int], Sequence[Piece] | None],
         begins: Callable[[bytes], ForwardMode] | None = None,
     ) -> None:
         self.error: FrameSizeError | None = None
+        self.insertions: list[Piece] = []
         self._limit = limit
         self._at_once = at_once
         self._begins = begins
@@ -80,6 +92,16 @@ class FrameForwarder:
             return SIZE_BYTES + self._size - self._missing
         return self._end - self._start
 
+    @property
+    def held(self) -> int:
+        """The size of the buffer in bytes."""
+        return len(self._memory)
+
+    def release(self) -> None:
+        """Give up the buffer and the callbacks at the end of the connection. No bytes follow."""
+        self._new_memory(0)
+        self._begins, self._ends = None, _unchanged
+
     def get_buffer(self) -> memoryview:
         """Return the buffer for the next bytes. It is never empty, and valid until ``buffer_updated``."""
         full = self._end == len(self._memory)
@@ -89,13 +111,13 @@ class FrameForwarder:
         whole = SIZE_BYTES + self._size if self._manner in (ForwardMode.STREAM_AND_COPY, ForwardMode.BUFFER) else 0
         return self._view[self._end : whole if whole > self._at_once else self._end + self._at_once]
 
-    def buffer_updated(self, count: int) -> list[Buffer]:
+    def buffer_updated(self, count: int) -> list[Piece]:
         """Process the first ``count`` bytes of the buffer; return the pieces to forward now, in order.
 
         They are views of the buffer, valid until the next ``get_buffer()``. To use them longer, call ``detach_buffer``.
         """
         self._end += count
-        pieces: list[Buffer] = []
+        pieces: list[Piece] = []
         try:
             while self.error is None and self._next(pieces):
                 pass
@@ -114,10 +136,10 @@ class FrameForwarder:
         """Whether the incomplete frame must be held."""
         return self._manner is ForwardMode.BUFFER or (self._manner is None and self._begins is not None)
 
-    def _next(self, pieces: list[Buffer]) -> bool:
+    def _next(self, pieces: list[Piece]) -> bool:
         """Process one step; return whether progress was possible."""
         if self._missing:
-            return self._next_missing()
+            return self._next_missing(pieces)
         if self._manner is None and not self._begin():
             return False
         if self._manner is ForwardMode.STREAM and self._size > HEAD_BYTES:
@@ -128,9 +150,10 @@ class FrameForwarder:
         changed = self._complete(bytes(self._view[self._start + SIZE_BYTES : stop]))
         if changed is not None:
             self._pass_on(pieces, self._start)
-            pieces.append(join_frames(changed))
+            pieces += changed
             self._passed = stop
         self._start = stop
+        self._insert(pieces)
         return True
 
     def _begin(self) -> bool:
@@ -159,20 +182,28 @@ class FrameForwarder:
         self._missing = self._size - HEAD_BYTES
         return True
 
-    def _next_missing(self) -> bool:
+    def _next_missing(self, pieces: list[Piece]) -> bool:
         """Skip the next bytes of a streamed frame; return whether it is complete."""
         came = min(self._missing, self._end - self._start)
         self._start += came
         self._missing -= came
         if not self._missing:
             self._complete(self._head)
+            self._insert(pieces)
         return not self._missing
 
-    def _complete(self, payload: bytes) -> Buffer | None:
+    def _insert(self, pieces: list[Piece]) -> None:
+        """Add the owner's insertions after the frames before them."""
+        if self.insertions:
+            self._pass_on(pieces, self._start)
+            pieces += self.insertions
+            self.insertions = []
+
+    def _complete(self, payload: bytes) -> Sequence[Piece] | None:
         self._manner = None
         return self._ends(payload, self._size)
 
-    def _pass_on(self, pieces: list[Buffer], stop: int) -> None:
+    def _pass_on(self, pieces: list[Piece], stop: int) -> None:
         if stop > self._passed:
             pieces.append(self._view[self._passed : stop])
             self._passed = stop
@@ -200,3 +231,7 @@ class FrameForwarder:
         self._end -= self._start
         self._passed -= self._start
         self._start = 0
+
+
+def _unchanged(payload: bytes, size: int) -> None:
+    """Forward a frame unchanged."""

@@ -26,6 +26,7 @@ from tests.support.conversations import ask, reply, talk
 from tests.support.packets import (
     BROKER,
     CLIENT,
+    Sent,
     client,
     cut,
     everything,
@@ -207,6 +208,45 @@ def test_ports_that_are_used_again() -> None:
     again = segments(talk(1), first=(77_000, 99_000))
     found = everything(pcap(segments(talk(2), fin=False) + again))
     assert [(each.connection.number, each.correlation_id) for each in exchanges(found)] == [(1, 1), (1, 2), (2, 1)]
+
+
+OLD_STARTS = [(1000, 2**32 - 7), (5_000_000, 70), (2**31, 2**30), (76_990, 98_990)]
+"""Sequence numbers of an earlier connection: before the later one, after it, far away, and just before it."""
+
+
+@pytest.mark.parametrize("old", OLD_STARTS)
+@pytest.mark.parametrize("heard", ["both", "request", "response"])
+@pytest.mark.parametrize("fin", [True, False])
+def test_a_connection_open_before_the_capture_and_then_reused(old: tuple[int, int], heard: str, *, fin: bool) -> None:
+    """Every byte of both connections is in an exchange or a fault, and no gap is invented."""
+    before = [each for each in segments(talk(2), first=old, syn=False, fin=fin) if heard in ("both", _way(each))]
+    after = segments(talk(3), first=(77_000, 99_000))
+    found = everything(pcap(before + after))
+    later = [each for each in exchanges(found) if each.connection.number == 2]
+    assert [(each.correlation_id, each.response is not None) for each in later] == [(n, True) for n in (1, 2, 3)]
+    assert [each for each in faults(found) if each.kind is FaultKind.GAP] == []
+    assert _accounted(found) == sum(len(each.data) for each in before + after)
+
+
+def _way(segment: Sent) -> str:
+    return "request" if segment.source == CLIENT else "response"
+
+
+def _accounted(found: Sequence[Exchange | CaptureFault]) -> int:
+    sides = [side for each in exchanges(found) for side in (each.request, each.response) if side is not None]
+    return sum(4 + len(side.payload) for side in sides) + sum(each.size for each in faults(found))
+
+
+@pytest.mark.parametrize("ports", [(BROKER.port,), None], ids=["by port", "by content"])
+def test_packets_from_an_endpoint_to_itself_are_faults(ports: tuple[int, ...] | None) -> None:
+    """A socket can connect to itself; the rest of the capture is read."""
+    alone = segments(talk(2), client=BROKER, server=BROKER)
+    found = everything(pcap(alone + segments(talk(1))), ports=ports)
+    assert numbers(found) == [(1, True)]
+    assert {(each.kind, each.reason) for each in faults(found)} == {
+        (FaultKind.PACKET, "a packet from an endpoint to itself")
+    }
+    assert sum(each.size for each in faults(found)) == sum(len(each.data) for each in alone)
 
 
 def test_a_lost_segment_within_a_response_costs_that_response_alone() -> None:

@@ -5,6 +5,7 @@ Requires ``chromium`` and ``bash``. The browser ends with the context; each wait
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -82,10 +83,15 @@ class Browser:
 
     def press(self, key: str, text: str = "") -> None:
         """Press a key on the keyboard."""
-        codes = {"Tab": 9, "Enter": 13}
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes |= {"/": 191, "End": 35, "Home": 36}
         for type_ in ("keyDown", "keyUp"):
             typed = {"text": text} if text and type_ == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=type_, key=key, windowsVirtualKeyCode=codes[key], **typed)
+
+    def picture(self) -> bytes:
+        """Return a PNG picture of the screen."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Run a protocol command and return its result."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.codec import Buffer
-from kafka_msgs.tap.frame_forwarder import HEAD_BYTES, ForwardMode, FrameForwarder
+from kafka_msgs.tap.frame_forwarder import HEAD_BYTES, ForwardMode, FrameForwarder, Pause, Piece
 from kafka_msgs.wire import join_frames
 
 LIMIT = 200_000
@@ -23,6 +23,10 @@ FRAMES = st.lists(
 """Forward modes and sizes of frames, and the replacements of buffered frames."""
 
 
+def _all_bytes(pieces: list[Piece]) -> list[Buffer]:
+    return [piece for piece in pieces if not isinstance(piece, Pause)]
+
+
 def _receive(inflow: FrameForwarder, data: bytes, sizes: list[int], *, keeps: bool) -> list[Buffer]:
     """Return the forwarded bytes of data received in chunks of these sizes. ``keeps`` defers reading of the chunks."""
     out: list[Buffer] = []
@@ -33,7 +37,7 @@ def _receive(inflow: FrameForwarder, data: bytes, sizes: list[int], *, keeps: bo
         count = min(len(room), sizes[len(out) % len(sizes)], len(data) - at)
         room[:count] = data[at : at + count]
         at += count
-        pieces = inflow.buffer_updated(count)
+        pieces = _all_bytes(inflow.buffer_updated(count))
         out += pieces if keeps else map(bytes, pieces)
         if keeps:
             inflow.detach_buffer()
@@ -54,9 +58,10 @@ def test_any_frames_in_any_pieces(
     manners, changes = iter([manner for manner, _, _ in frames]), iter(changed)
     seen: list[tuple[bytes, int]] = []
 
-    def ends(payload: bytes, size: int) -> bytes | None:
+    def ends(payload: bytes, size: int) -> tuple[bytes] | None:
         seen.append((payload, size))
-        return next(changes)
+        change = next(changes)
+        return None if change is None else (join_frames(change),)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("kafka_msgs.tap.frame_forwarder._FIRST", 16)
@@ -87,7 +92,7 @@ def test_without_a_choice_no_byte_waits() -> None:
     inflow = FrameForwarder(LIMIT, ends=lambda payload, size: None)
     for byte in b"\0\0\0\x02ab\0\0":
         inflow.get_buffer()[0] = byte
-        assert b"".join(inflow.buffer_updated(1)) == bytes((byte,))
+        assert b"".join(_all_bytes(inflow.buffer_updated(1))) == bytes((byte,))
 
 
 @pytest.mark.parametrize("manner", ForwardMode)
@@ -103,6 +108,18 @@ def test_memory_is_as_large_as_what_it_keeps(manner: ForwardMode, monkeypatch: p
     _receive(inflow, b"\x01a" + join_frames(b"b"), [100], keeps=False)
     _receive(inflow, join_frames(b"c"), [100], keeps=False)
     assert len(inflow._memory) <= 2**18
+
+
+@pytest.mark.parametrize("manner", ForwardMode)
+def test_insertions_follow_the_frame_that_ended(manner: ForwardMode) -> None:
+    """A response of an addon is sent between two frames, whatever their forward mode."""
+    inflow = FrameForwarder(LIMIT, begins=lambda head: manner, ends=lambda payload, size: insert(payload[:1]))
+
+    def insert(name: bytes) -> None:
+        inflow.insertions.append(name.upper() * 3)
+
+    out = b"".join(_receive(inflow, join_frames(b"a" * 100, b"b" * 50), [7, 300], keeps=False))
+    assert out == join_frames(b"a" * 100) + b"AAA" + join_frames(b"b" * 50) + b"BBB"
 
 
 def test_what_is_not_a_frame_passes_from_there_on() -> None:

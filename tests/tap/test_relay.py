@@ -20,7 +20,7 @@ from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.messages.metadata_response import MetadataResponseBroker
 from kafka_msgs.tap import TapConfig
 from kafka_msgs.tap.backlog import Backlog
-from kafka_msgs.tap.relay import ClientSide, Relay, RelayConfig
+from kafka_msgs.tap.relay import ClientSide, HeldBytes, Relay, RelayConfig
 from kafka_msgs.wire import FrameSplitter, encode_request, encode_response, join_frames, read_request_prefix
 
 SECONDS: Final = 30
@@ -144,7 +144,7 @@ class Stage:
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", self._connected)
         self.backlog = Backlog(self.seen.append, on_full=self._pause, on_drained=self._resume)
         tap = TapConfig(translate=lambda host, port: ("proxy", port), in_flight=IN_FLIGHT, exchanges=exchanges)
-        rules = RelayConfig(tap=tap, backlog=self.backlog, pairs=self.pairs, tls={})
+        rules = RelayConfig(tap=tap, backlog=self.backlog, pairs=self.pairs, tls={}, held=HeldBytes(2**30))
         self.pair = Relay(1, (BROKER,), rules)
         side = ClientSide(self.pair)
         self.client = Wire(side)

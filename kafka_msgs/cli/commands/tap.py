@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -21,10 +21,12 @@ from kafka_msgs.cli.recording_options import new_file, redact_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
 from kafka_msgs.cli.render.output import echo, json_text
 from kafka_msgs.redaction import RedactKind, Redactor
-from kafka_msgs.tap import Tap
+from kafka_msgs.tap import Addon, Tap, load_addons
 
 if TYPE_CHECKING:
     import ssl
+
+    from kafka_msgs.viewer import LiveViewer
 
 __all__ = ["tap_command"]
 
@@ -46,6 +48,17 @@ def _one(ctx: click.Context, param: click.Parameter, value: str) -> Endpoint:
 
 def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Endpoint, ...]:
     return tuple(_endpoint(with_port(address)) for address in value.split(","))
+
+
+def _faults(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[Any, ...]:
+    if not values:
+        return ()
+    from kafka_msgs.testing.tap_faults import parse_fault
+
+    try:
+        return tuple(map(parse_fault, values))
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
 
 
 @click.command("tap")
@@ -89,6 +102,39 @@ def _several(ctx: click.Context, param: click.Parameter, value: str) -> tuple[En
 @click.option("--bodies", is_flag=True, help="Include the decoded requests and responses.")
 @redact_option
 @click.option("--sasl-in-clear", is_flag=True, help="Include passwords and tokens, which are hidden by default.")
+@click.option(
+    "--addon",
+    "addon_files",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    help="Python file with addons, which observe or change the traffic; may be repeated.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    metavar="FAULT",
+    multiple=True,
+    callback=_faults,
+    help="Inject a fault, such as fail:NOT_LEADER_OR_FOLLOWER,api=Produce,times=2; may be repeated.",
+)
+@click.option("--web", is_flag=True, help="Show the traffic in a browser; the address is printed.")
+@click.option(
+    "--web-port",
+    type=click.IntRange(0, _LAST_PORT),
+    default=0,
+    help="Port of --web on 127.0.0.1; by default the system selects it.",
+)
+@click.option(
+    "--max-connections", type=click.IntRange(1), default=1000, show_default=True, help="Limit of client connections."
+)
+@click.option(
+    "--max-memory",
+    metavar="MIB",
+    type=click.IntRange(1),
+    default=1024,
+    show_default=True,
+    help="Limit of the buffers of all connections in MiB.",
+)
 @click.option("--cap-versions", is_flag=True, help="Offer clients only API versions that this library supports.")
 @click.option(
     "--output",
@@ -113,6 +159,12 @@ def tap_command(
     bodies: bool,
     kinds: frozenset[RedactKind],
     sasl_in_clear: bool,
+    addon_files: tuple[Path, ...],
+    faults: tuple[Any, ...],
+    web: bool,
+    web_port: int,
+    max_connections: int,
+    max_memory: int,
     cap_versions: bool,
     output_format: str,
     duration: float | None,
@@ -120,7 +172,7 @@ def tap_command(
     """Run a proxy between clients and brokers that shows each request with its response: latency, sizes, errors.
 
     Clients connect to --listen instead of the brokers. The proxy replaces broker addresses in responses, so that
-    clients stay connected through it; nothing else changes. It stops at Ctrl-C.
+    clients stay connected through it; nothing else changes, except by addons and faults. It stops at Ctrl-C.
 
     Example: kafka-msgs tap -b localhost:9092 --listen 127.0.0.1:19092 --record traffic.jsonl
     """
@@ -129,13 +181,18 @@ def tap_command(
     tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
-        receiver = _Receiver(Redactor(hidden), output_format=output_format, bodies=bodies, raw=raw)
+        redactor = Redactor(hidden)
+        receiver = _Receiver(redactor, output_format=output_format, bodies=bodies, raw=raw)
         if record is not None:
-            start = recording_start({"bootstrap": [str(broker) for broker in brokers], "redacted": sorted(hidden)})
+            bootstrap = [str(redactor.endpoint(broker)) for broker in brokers]
+            start = recording_start({"bootstrap": bootstrap, "redacted": sorted(hidden)})
             receiver.file = stack.enter_context(new_file(record))
             receiver.write([start.encode("ascii"), b"\n"])
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
-        asyncio.run(_run(brokers, receiver, duration, **changes, **tls))
+        limits = {"max_connections": max_connections, "max_bytes": max_memory * 2**20}
+        addons = _addons(addon_files, faults)
+        viewer = _viewer(brokers, web_port) if web else None
+        asyncio.run(_run(brokers, receiver, duration, viewer, **changes, **limits, **tls, addons=addons))
     if receiver.asked:
         echo(receiver.counts, err=True)
     if receiver.error is not None:
@@ -161,14 +218,40 @@ def _broker_tls(command_config: Path | None) -> ssl.SSLContext | None:
     return parse_tls(load_properties(command_config))
 
 
-async def _run(brokers: tuple[Endpoint, ...], receiver: _Receiver, duration: float | None, **options: Any) -> None:
+def _addons(paths: tuple[Path, ...], faults: tuple[Any, ...]) -> list[Addon]:
+    found = [addon for path in paths for addon in load_addons(path)]
+    if faults:
+        from kafka_msgs.testing.tap_faults import FaultAddon
+
+        found.append(FaultAddon(faults))
+    return found
+
+
+def _viewer(brokers: tuple[Endpoint, ...], port: int) -> LiveViewer:
+    from kafka_msgs.viewer import LiveViewer
+
+    return LiveViewer(title=f"tap of {', '.join(map(str, brokers))}", port=port)
+
+
+async def _run(
+    brokers: tuple[Endpoint, ...],
+    receiver: _Receiver,
+    duration: float | None,
+    viewer: LiveViewer | None,
+    **options: Any,
+) -> None:
     stop = asyncio.Event()
     receiver.stop = stop.set
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with Tap(brokers, seen=receiver if receiver.asked else None, **options) as tap:
+    async with AsyncExitStack() as stack:
+        if viewer is not None:
+            receiver.viewer = await stack.enter_async_context(viewer)
+        tap = await stack.enter_async_context(Tap(brokers, seen=receiver if receiver.asked else None, **options))
         echo(f"listening on {tap.address} for {', '.join(map(str, brokers))}", err=True)
+        if viewer is not None:
+            echo(f"traffic at {viewer.address}", err=True)
         try:
             async with asyncio.timeout(duration):
                 await stop.wait()
@@ -181,6 +264,7 @@ class _Receiver:
 
     def __init__(self, redaction: Redactor, *, output_format: str, bodies: bool, raw: bool) -> None:
         self.file: BinaryIO | None = None
+        self.viewer: LiveViewer | None = None
         self.error: OSError | None = None
         self.stop: Callable[[], None] = lambda: None
         self._exchanges = self._undecoded = self._faults = 0
@@ -192,7 +276,7 @@ class _Receiver:
     @property
     def asked(self) -> bool:
         """Whether items are shown or recorded."""
-        return self.file is not None or self._form != "none"
+        return self.file is not None or self.viewer is not None or self._form != "none"
 
     @property
     def counts(self) -> str:
@@ -206,6 +290,8 @@ class _Receiver:
         try:
             if self.file is not None and self.error is None:
                 self.write(recording_pieces(hidden, self._decoded(hidden), raw=self._raw))
+            if self.viewer is not None:
+                self.viewer.add(hidden)
             self._show(hidden)
         except OSError as error:
             self.error = error

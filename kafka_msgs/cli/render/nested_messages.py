@@ -1,48 +1,25 @@
 """Embedded messages: subscriptions and assignments, which group members exchange as bytes.
 
-This module defines the fields that carry them, and their form next to the bytes. A broker never decodes these bytes. In
-groups of other protocol types (such as Kafka Connect) they have another meaning, and stay bytes.
+This module defines their form next to the bytes. A broker never decodes these bytes. In groups of other protocol types
+(such as Kafka Connect) they have another meaning, and stay bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.cli.render.timestamps import is_time, iso_of_ms, time_name
 from kafka_msgs.codec import codec_for
 from kafka_msgs.codec.ops import Op
 from kafka_msgs.codec.plan import Step, StructPlan
-from kafka_msgs.internal_topics.consumer_protocol import EmbeddedMessage, decode_embedded
+from kafka_msgs.internal_topics.consumer_protocol import EMBEDDED_FIELDS, EmbeddedMessage, decode_embedded
 from kafka_msgs.message import Message
-from kafka_msgs.messages.consumer_group_member_metadata_value import ClassicProtocol
-from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
-from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafka_msgs.messages.describe_groups_response import DescribedGroupMember
-from kafka_msgs.messages.group_metadata_value import MemberMetadata
-from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
-from kafka_msgs.messages.join_group_response import JoinGroupResponseMember
-from kafka_msgs.messages.sync_group_request import SyncGroupRequestAssignment
-from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 from kafka_msgs.schema import fields
 
 __all__ = ["CONSUMER", "opened", "protocol_type_of", "read_as", "readable_json"]
 
 CONSUMER: Final = "consumer"
 """The protocol type of groups whose members use the consumer protocol."""
-
-_EMBEDDED: Final[Mapping[tuple[type[Any], str], type[Message]]] = {
-    (JoinGroupRequestProtocol, "metadata"): ConsumerProtocolSubscription,
-    (JoinGroupResponseMember, "metadata"): ConsumerProtocolSubscription,
-    (SyncGroupRequestAssignment, "assignment"): ConsumerProtocolAssignment,
-    (SyncGroupResponse, "assignment"): ConsumerProtocolAssignment,
-    (DescribedGroupMember, "member_metadata"): ConsumerProtocolSubscription,
-    (DescribedGroupMember, "member_assignment"): ConsumerProtocolAssignment,
-    (MemberMetadata, "subscription"): ConsumerProtocolSubscription,
-    (MemberMetadata, "assignment"): ConsumerProtocolAssignment,
-    (ClassicProtocol, "metadata"): ConsumerProtocolSubscription,
-}
-"""The message in the bytes of a field, by the class of the struct and the name of the field."""
 
 
 def protocol_type_of(item: Any, above: str | None) -> str | None:
@@ -56,7 +33,7 @@ def opened(struct: type[Any], attribute: str, data: Any, protocol_type: str | No
 
     Without a protocol type, as in old versions, bytes that are not a message are not a fault.
     """
-    cls = _EMBEDDED.get((struct, attribute))
+    cls = EMBEDDED_FIELDS.get((struct, attribute))
     if cls is None or not data or protocol_type not in (None, CONSUMER):
         return None
     nested = decode_embedded(cls, bytes(data))
@@ -84,7 +61,7 @@ def _has_readable(cls: type[Any]) -> bool:
     """Return whether a class has a field, at any depth and version, that has a readable form."""
     if cls not in _known:
         _known[cls] = any(
-            (cls, info.attribute) in _EMBEDDED
+            (cls, info.attribute) in EMBEDDED_FIELDS
             or (info.type == "int64" and is_time(info.attribute))
             or (info.struct is not None and _has_readable(info.struct))
             for info in fields(cls)

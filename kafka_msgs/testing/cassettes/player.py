@@ -44,7 +44,7 @@ class Player:
         return self._listeners.bootstrap
 
     async def __aenter__(self) -> Player:
-        self._listeners = Listeners(_LOOPBACK, advertised=None, opened=self._listen)
+        self._listeners = Listeners(_LOOPBACK, advertised=None, opened=self._listen, on_fault=self.missed)
         return self
 
     async def __aexit__(self, *error: object) -> None:
