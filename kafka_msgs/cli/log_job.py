@@ -22,8 +22,9 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, MissingExtraError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.table_formats import FORMAT_NAMES
+from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
@@ -58,7 +59,7 @@ def chosen_engine(
         if engine == LOCAL and (master or conf):
             raise click.UsageError("--master and --conf are for --engine spark")
         return engine
-    asked = master or conf or _GATEWAY in os.environ or any("://" in place for place in places) or _has_session()
+    asked = master or conf or _GATEWAY in os.environ or any(map(is_remote, places)) or _has_session()
     return SPARK if asked else LOCAL
 
 
@@ -115,7 +116,6 @@ class LogJob:
         conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
         self._check_format()
-        from kafka_msgs.filesystems.path_resolution import is_remote
         from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
@@ -145,12 +145,12 @@ class LogJob:
         """Raise an error for a format that is not installed, or that does not support the output location."""
         if self.table_format == PARQUET:
             return
-        from kafka_msgs.table_formats import get_format
-        from kafka_msgs.table_formats.store_options import SCHEMES
+        from kafka_msgs.filesystems.store_options import SCHEMES
+        from kafka_msgs.tables import get_format
 
         output_format = get_format(self.table_format)
-        scheme, remote, place = self.out.partition("://")
-        if remote and (scheme not in SCHEMES or "?" in place):
+        place = Location.parse(self.out)
+        if not place.is_local and (self.out.partition(":")[0] not in SCHEMES or place.query):
             schemes = ", ".join(SCHEMES)
             reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
@@ -166,9 +166,9 @@ class LogJob:
         """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
         from kafka_msgs.filesystems.upload import check_empty as check_empty_there
         from kafka_msgs.pipeline.record_files import check_empty
-        from kafka_msgs.table_formats import get_format
+        from kafka_msgs.tables import get_format
 
-        if "://" in self.out:
+        if is_remote(self.out):
             check_empty_there(self.out, settings)
         else:
             check_empty(Path(self.out))
@@ -198,7 +198,7 @@ class LogJob:
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
         from kafka_msgs.pipeline.table_output import OutputDirectory
         from kafka_msgs.pipeline.table_versions import publish_tables
-        from kafka_msgs.table_formats import get_format
+        from kafka_msgs.tables import get_format
 
         output_format = get_format(self.table_format, settings)
         publish_tables(output_format, run.job.tables, OutputDirectory.of(self._tables, settings), self.out)
@@ -207,7 +207,7 @@ class LogJob:
         from kafka_msgs.filesystems.upload import copy_directory
         from kafka_msgs.report import write_report
 
-        if self.report_dir is None and "://" in self.out:
+        if self.report_dir is None and is_remote(self.out):
             with TemporaryDirectory() as home:
                 files = write_report(report, Path(home))
                 copy_directory(Path(home), self.out, settings)

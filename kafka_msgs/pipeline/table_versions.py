@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
-from kafka_msgs.table_formats import TableFormat, add_day_column
-from kafka_msgs.table_formats.parquet import parquet_rows
+from kafka_msgs.tables import TableFormat, add_day_column
+from kafka_msgs.tables.parquet import parquet_rows
 
 __all__ = ["publish_tables"]
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS
 from tests.support.truncated_logs import copy_of_earlier

@@ -13,7 +13,7 @@ from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
 from kafka_msgs.pipeline.table_output import OutputDirectory
 from kafka_msgs.pipeline.table_versions import publish_tables
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 from tests.support.recordings import GROUP_LOGS
 
 TABLES = ("offsets", "groups", "pending", "problems", "history")

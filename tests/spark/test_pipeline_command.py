@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.cli.spark_session import one_sentence
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS, LOGS
 
 

@@ -18,7 +18,7 @@ from kafka_msgs.cli.command_group import command
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.s3_server import KEYS, S3Server, s3_process, s3_server
 

@@ -23,7 +23,7 @@ from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.offline.partition_discovery import end_offsets_in
-from kafka_msgs.table_formats import FORMAT_NAMES
+from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -301,8 +301,8 @@ def _run(
     conf_of_spark = [setting(text) for text in conf]
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
+    from kafka_msgs.filesystems.location import is_remote
     from kafka_msgs.filesystems.options import NO_OPTIONS
-    from kafka_msgs.filesystems.path_resolution import is_remote
     from kafka_msgs.spark.session import session_settings
 
     jobs = import_module("kafka_msgs.spark.jobs.job")

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps

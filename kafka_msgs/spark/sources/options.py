@@ -13,7 +13,8 @@ from typing import Final, NoReturn
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known
-from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
 

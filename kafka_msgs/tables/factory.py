@@ -9,14 +9,14 @@ from kafka_msgs.errors import MissingExtraError, OptionError
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 
 if TYPE_CHECKING:
-    from kafka_msgs.table_formats.table_format import TableFormat
+    from kafka_msgs.tables.table_format import TableFormat
 
 __all__ = ["FORMAT_NAMES", "get_format"]
 
 _FORMATS: Final = {
-    "parquet": ("kafka_msgs.table_formats.parquet", "ParquetFormat", "pyarrow", "arrow"),
-    "delta": ("kafka_msgs.table_formats.delta", "DeltaFormat", "deltalake", "delta"),
-    "iceberg": ("kafka_msgs.table_formats.iceberg", "IcebergFormat", "pyiceberg", "iceberg"),
+    "parquet": ("kafka_msgs.tables.parquet", "ParquetFormat", "pyarrow", "arrow"),
+    "delta": ("kafka_msgs.tables.delta", "DeltaFormat", "deltalake", "delta"),
+    "iceberg": ("kafka_msgs.tables.iceberg", "IcebergFormat", "pyiceberg", "iceberg"),
 }
 """The module and class of each format, its required package, and the extra that installs it."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kafka_msgs.table_formats import FORMAT_NAMES, get_format
+from kafka_msgs.tables import FORMAT_NAMES, get_format
 
 APPLICATION = Path(__file__).parent / "writer_app.py"
 KILLS = 2

@@ -9,7 +9,7 @@ import sys
 
 import pyarrow as pa
 
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 
 VERSIONS = 200
 

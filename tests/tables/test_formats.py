@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.table_formats import FORMAT_NAMES, TableFormat, add_day_column, get_format
-from kafka_msgs.table_formats.iceberg_catalog import catalog_of
+from kafka_msgs.tables import FORMAT_NAMES, TableFormat, add_day_column, get_format
+from kafka_msgs.tables.iceberg_catalog import catalog_of
 
 KEYS: Final = ("group", "partition")
 SCHEMA: Final = pa.schema(
@@ -193,6 +193,6 @@ def test_days_are_those_of_utc() -> None:
 def test_formats_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="one of parquet, delta, iceberg was expected"):
         get_format("orc")
-    monkeypatch.setitem(__import__("sys").modules, "kafka_msgs.table_formats.delta", None)
+    monkeypatch.setitem(__import__("sys").modules, "kafka_msgs.tables.delta", None)
     with pytest.raises(MissingExtraError, match=r"kafka-msgs\[delta\]"):
         get_format("delta")

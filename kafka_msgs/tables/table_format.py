@@ -14,13 +14,13 @@ from attrs import frozen
 
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
-from kafka_msgs.table_formats.key_joins import anti_join, check_keys, diff_rows
+from kafka_msgs.tables.key_joins import anti_join, check_keys, diff_rows
 
 try:
     import pyarrow as pa
     import pyarrow.compute as pc
 except ImportError as error:
-    raise MissingExtraError(feature="kafka_msgs.table_formats", extra="arrow", package="pyarrow") from error
+    raise MissingExtraError(feature="kafka_msgs.tables", extra="arrow", package="pyarrow") from error
 
 __all__ = ["TableFormat", "add_day_column", "cast_to_schema", "to_reader"]
 

@@ -13,8 +13,8 @@ from pyiceberg.utils.config import Config
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
-from kafka_msgs.table_formats import TableFormat, get_format
-from kafka_msgs.table_formats.store_options import properties, storage_options
+from kafka_msgs.filesystems.store_options import properties, storage_options
+from kafka_msgs.tables import TableFormat, get_format
 from tests.support.s3_server import KEYS, S3Server, s3_process
 
 

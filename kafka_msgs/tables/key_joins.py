@@ -15,7 +15,7 @@ try:
     import pyarrow as pa
     import pyarrow.compute as pc
 except ImportError as error:
-    raise MissingExtraError(feature="kafka_msgs.table_formats", extra="arrow", package="pyarrow") from error
+    raise MissingExtraError(feature="kafka_msgs.tables", extra="arrow", package="pyarrow") from error
 
 __all__ = ["anti_join", "check_keys", "diff_rows", "drop_keys", "removed_keys"]
 

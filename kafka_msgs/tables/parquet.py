@@ -20,8 +20,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from kafka_msgs.table_formats.key_joins import check_keys, drop_keys, removed_keys
-from kafka_msgs.table_formats.table_format import TableFormat, cast_to_schema, to_reader
+from kafka_msgs.tables.key_joins import check_keys, drop_keys, removed_keys
+from kafka_msgs.tables.table_format import TableFormat, cast_to_schema, to_reader
 
 __all__ = ["ParquetFormat", "parquet_rows"]
 

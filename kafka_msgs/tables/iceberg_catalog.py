@@ -16,9 +16,10 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.store_options import properties
 from kafka_msgs.filesystems.upload import resolve_uri
-from kafka_msgs.table_formats.store_options import properties
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
-    from kafka_msgs.table_formats.factory import FORMAT_NAMES, get_format
-    from kafka_msgs.table_formats.table_format import TableFormat, add_day_column
+    from kafka_msgs.tables.factory import FORMAT_NAMES, get_format
+    from kafka_msgs.tables.table_format import TableFormat, add_day_column
 else:
     __getattr__, __dir__ = lazy_module_attributes(
         __name__,

@@ -18,9 +18,9 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Transaction
 from pyiceberg.transforms import IdentityTransform
 
-from kafka_msgs.table_formats.iceberg_catalog import IcebergTable
-from kafka_msgs.table_formats.key_joins import anti_join, check_keys, drop_keys, removed_keys
-from kafka_msgs.table_formats.table_format import TableFormat, cast_to_schema, to_reader
+from kafka_msgs.tables.iceberg_catalog import IcebergTable
+from kafka_msgs.tables.key_joins import anti_join, check_keys, drop_keys, removed_keys
+from kafka_msgs.tables.table_format import TableFormat, cast_to_schema, to_reader
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

@@ -8,9 +8,9 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_msgs.table_formats.key_joins import anti_join, check_keys
-from kafka_msgs.table_formats.store_options import storage_options
-from kafka_msgs.table_formats.table_format import TableFormat, to_reader
+from kafka_msgs.filesystems.store_options import storage_options
+from kafka_msgs.tables.key_joins import anti_join, check_keys
+from kafka_msgs.tables.table_format import TableFormat, to_reader
 
 __all__ = ["DeltaFormat"]
 
