@@ -150,16 +150,19 @@ class LogJob:
 
         output_format = get_format(self.table_format)
         place = Location.parse(self.out)
-        if not place.is_local and (self.out.partition(":")[0] not in SCHEMES or place.query):
+        if not place.is_local and (place.scheme not in SCHEMES or place.query):
             schemes = ", ".join(SCHEMES)
             reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
     def _check(self, settings: FilesystemOptions) -> None:
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.pipeline.job import find_earlier_run
+        from kafka_msgs.tables.commit_log import CommitLog
 
-        appends = find_earlier_run(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
-        if self.table_format != PARQUET and not appends:
+        log = CommitLog(Storage.at(self._tables, settings))
+        earlier = find_earlier_run(log, self.inputs, self.kind.name, self.kind.options)
+        if self.table_format != PARQUET and earlier is None:
             self._check_first(settings)
 
     def _check_first(self, settings: FilesystemOptions) -> None:
@@ -196,12 +199,15 @@ class LogJob:
         return self._written(evolve(report, facts=facts), settings)
 
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
-        from kafka_msgs.pipeline.table_output import OutputDirectory
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.pipeline.table_versions import publish_tables
         from kafka_msgs.tables import get_format
+        from kafka_msgs.tables.commit_log import CommitLog
 
-        output_format = get_format(self.table_format, settings)
-        publish_tables(output_format, run.job.tables, OutputDirectory.of(self._tables, settings), self.out)
+        storage = Storage.at(self._tables, settings)
+        head = CommitLog(storage).head()
+        assert head is not None
+        publish_tables(get_format(self.table_format, settings), run.job.tables, storage, head, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.upload import copy_directory

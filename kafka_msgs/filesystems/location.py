@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.errors.base import mask_credentials
@@ -66,7 +66,7 @@ class Location:
             return cls(scheme, authority, rest)
         query = _QUERY.search(rest)
         parameters = query[0] if query else ""
-        return cls(_SAME_AS.get(scheme, scheme), authority, rest.removesuffix(parameters), parameters)
+        return cls(scheme, authority, rest.removesuffix(parameters), parameters)
 
     @property
     def is_local(self) -> bool:
@@ -74,9 +74,14 @@ class Location:
         return self.scheme in _LOCAL
 
     @property
+    def kind(self) -> str:
+        """The scheme under Arrow's name, such as ``s3`` for ``s3a``."""
+        return _SAME_AS.get(self.scheme, self.scheme)
+
+    @property
     def root(self) -> str:
         """The URI of the filesystem, with its parameters and without a path; empty for this machine."""
-        return "" if self.is_local else f"{self.scheme}://{self.authority}{self.query}"
+        return "" if self.is_local else f"{self.kind}://{self.authority}{self.query}"
 
     @property
     def shown(self) -> str:
@@ -93,7 +98,7 @@ class Location:
     @property
     def identity(self) -> str:
         """The form under which a run saves the location: absolute for a path, without credentials for a URI."""
-        return str(self.local_paths()[0]) if self.is_local else self.shown.rstrip("/")
+        return str(self.local_paths()[0]) if self.is_local else evolve(self, scheme=self.kind).shown.rstrip("/")
 
     def decodings(self) -> list[str]:
         """Return the path as written and, for a URI with percent escapes, decoded."""

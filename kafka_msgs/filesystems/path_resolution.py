@@ -206,8 +206,8 @@ def file_from_uri(uri: str, size: int) -> LogFile:
     location = Location.parse(uri)
     if location.is_local:
         return _log_file("", f"/{location.path.lstrip('/')}", size)
-    scheme, host = uri.partition(":")[0], location.authority.rpartition("@")[2]
-    return _log_file(f"{scheme}://{host}", host + location.path, size)
+    host = location.authority.rpartition("@")[2]
+    return _log_file(f"{location.scheme}://{host}", host + location.path, size)
 
 
 def list_siblings(file: LogFile) -> dict[str, LogFile]:
@@ -282,7 +282,7 @@ def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> Resol
     location = Location.parse(path, source)
     if location.is_local:
         return ResolvedPath("", NO_OPTIONS, [str(each) for each in location.local_paths()])
-    own = settings_for(location.scheme, fs_options)
+    own = settings_for(location.kind, fs_options)
     start = _start(source, path, location.root, own).rstrip("/")
     inside = (each.strip("/") for each in location.decodings())
     return ResolvedPath(location.root, own, [f"{start}/{each}".rstrip("/") for each in inside])

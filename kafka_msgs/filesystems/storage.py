@@ -221,13 +221,13 @@ def _object_store(location: Location, fs_options: FilesystemOptions) -> tuple[An
     """Return the store of a bucket or container, and the path of the location in it."""
     from obstore.store import from_url
 
-    authority = location.authority.rpartition("@")[2] if location.scheme == "s3" else location.authority
+    authority = location.authority.rpartition("@")[2] if location.kind == "s3" else location.authority
     options: dict[str, Any] = storage_options(location.root, fs_options)
     plain = [name for name in options if name.endswith(_ALLOW_HTTP)]
     client = {_ALLOW_HTTP: any(options.pop(name) == "true" for name in plain)}
     # The options depend on the scheme, which types cannot express.
     open_store: Any = from_url
-    return open_store(f"{location.scheme}://{authority}", client_options=client, **options), location.path.strip("/")
+    return open_store(f"{location.kind}://{authority}", client_options=client, **options), location.path.strip("/")
 
 
 def _create_by_rename(storage: Storage, path: str, content: bytes) -> bool:

@@ -5,7 +5,7 @@ Handles the inputs and the result of the job, and combines the groups of all par
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -14,12 +14,12 @@ from attrs import frozen
 
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.offline.partition_discovery import EndOffsets
-from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, files_of
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, is_replaced
 from kafka_msgs.pipeline.group_offsets_task import OWN_GROUPS, GroupOffsetsSummary, reading_of, summed_lags
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
 from kafka_msgs.pipeline.offset_tables import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, to_timestamps
 from kafka_msgs.pipeline.offset_tables import EndOffsets as Ends
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned
 
 __all__ = ["NAME", "GroupOffsetsResult", "OffsetsRun", "group_offsets_run"]
 
@@ -65,9 +65,9 @@ def group_offsets_run(inputs: JobInputs, ends: EndOffsets | None = None, *, hist
     return JobRun(job=job, inputs=inputs.paths, logs=logs)
 
 
-def _found(summaries: Sequence[GroupOffsetsSummary], new: OutputDirectory) -> GroupOffsetsResult:
+def _found(summaries: Sequence[GroupOffsetsSummary], output: TaskOutput) -> GroupOffsetsResult:
     groups = _groups(summaries)
-    write_partitioned("kind", "groups", groups, new, "0")
+    write_partitioned("kind", "groups", groups, output, "0")
     return GroupOffsetsResult(tuple(summaries), groups)
 
 
@@ -83,8 +83,8 @@ def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     return groups.cast(GROUPS).sort_by("group")
 
 
-def _replaced(place: OutputDirectory, summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:
+def _replaced(names: Iterable[str], summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:
     """Yield the replaced history files. For a partition that was reread from its start, these are all files."""
-    for each in summaries:
-        there = files_of(place, each.number)
-        yield from (name for name in there if each.from_start or name.endswith("/open.parquet"))
+    for name in names:
+        if any(is_replaced(name, each.number, from_start=each.from_start) for each in summaries):
+            yield name

@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.pipeline.checkpoint import Checkpoint
 from kafka_msgs.pipeline.commit_counters import HOURS, CommitCounters
-from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter, directory_of
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter
 from kafka_msgs.pipeline.live_records import ROWS, LiveRecords, rows_since
 from kafka_msgs.pipeline.offset_tables import (
     OFFSETS,
@@ -31,7 +31,7 @@ from kafka_msgs.pipeline.offset_tables import (
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
 from kafka_msgs.pipeline.record_classification import classify
-from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = [
     "LOOKED_AT",
@@ -100,11 +100,11 @@ class _OffsetsWork:
     """Processes the records of one partition."""
 
     def __init__(
-        self, ends: EndOffsets, history: bool, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+        self, ends: EndOffsets, history: bool, output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None
     ) -> None:
         self._log = log
         self._ends = ends
-        self._new = place.staging
+        self._output = output
         self._from_start = earlier is None
         if earlier is None:
             self._counters, self._survivors = CommitCounters(), LiveRecords()
@@ -112,8 +112,8 @@ class _OffsetsWork:
             self._counters = CommitCounters(dict(earlier.numbers), earlier.tables["hours"])
             self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
         start = 0 if earlier is None else earlier.tip.offset + 1
-        before = None if earlier is None else place
-        self._history = HistoryWriter(place.staging, log.number, start, before) if history else None
+        resumes = earlier is not None
+        self._history = HistoryWriter(output, log.number, start, resumes=resumes) if history else None
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Process the next records; return the problems among them."""
@@ -134,16 +134,16 @@ class _OffsetsWork:
         return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
 
     def discard(self) -> None:
-        """Delete the written history."""
-        self._new.subdirectory(HISTORY_TABLE, directory_of(self._log.number)).clear()
+        """Remove the written history from the output."""
+        self._output.clear(HISTORY_TABLE)
 
     def summary(self, problems: Problems) -> GroupOffsetsSummary:
         """Write the committed and pending offsets, and return the report data."""
         survivors, number, name = self._survivors.rows, self._log.number, self._log.name
         offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
         batches = offsets.seen(committed_offsets(survivors, number, self._ends))
-        written = write_table("offsets", batches, OFFSETS, self._new, name)
-        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._new, name)
+        written = write_table("offsets", batches, OFFSETS, self._output, name)
+        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._output, name)
         return GroupOffsetsSummary(
             number=number,
             from_start=self._from_start,

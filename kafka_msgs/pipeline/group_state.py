@@ -24,7 +24,7 @@ from kafka_msgs.pipeline.live_records import GROUP_RECORD, ROWS, LiveRecords, ro
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
 from kafka_msgs.pipeline.record_classification import classify_groups
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned, write_table
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned, write_table
 
 __all__ = ["StateRun", "StateSummary", "group_state_run"]
 
@@ -91,11 +91,11 @@ class _StateWork:
     """Processes the records of one partition."""
 
     def __init__(
-        self, names: Mapping[str, str], place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+        self, names: Mapping[str, str], output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None
     ) -> None:
         self._names = names
         self._log = log
-        self._new = place.staging
+        self._output = output
         self._from_start = earlier is None
         self._survivors = LiveRecords()
         if earlier is not None:
@@ -117,7 +117,7 @@ class _StateWork:
         return CheckpointData({}, {"rows": self._survivors.finish()})
 
     def discard(self) -> None:
-        """Do nothing: another pass overwrites all files."""
+        """Do nothing: the output has no files before the last record."""
 
     def summary(self, problems: Problems) -> StateSummary:
         """Write the tables, and return the report data."""
@@ -156,9 +156,9 @@ class _StateWork:
         # The read already writes damaged parts to another file of the same table.
         part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
         if _TABLES[name].partition_by:
-            write_partitioned("kind", name, table, self._new, part)
+            write_partitioned("kind", name, table, self._output, part)
         else:
-            write_table(name, table.to_batches(), table.schema, self._new, part)
+            write_table(name, table.to_batches(), table.schema, self._output, part)
 
 
 def first_rows(name: str, rows: Rows) -> Rows:

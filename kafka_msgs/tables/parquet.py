@@ -74,12 +74,21 @@ class ParquetFormat(TableFormat):
 
 
 def parquet_rows(
-    location: str, schema: pa.Schema, columns: Sequence[str] | None = None, filesystem: fs.FileSystem | None = None
+    location: str | Sequence[str],
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    filesystem: fs.FileSystem | None = None,
+    base: str | None = None,
 ) -> pa.RecordBatchReader:
-    """Return the rows of a directory of Parquet files with the types of a schema, including Parquet's old time type."""
+    """Return the rows of a directory of Parquet files with the types of a schema, including Parquet's old time type.
+
+    ``location`` may also list the files. Partition columns are then in the parts of the paths below ``base``.
+    """
     form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     by = ds.partitioning(schema, flavor="hive")
-    files = ds.dataset(location, schema=schema, format=form, partitioning=by, filesystem=filesystem)
+    files = ds.dataset(
+        location, schema=schema, format=form, partitioning=by, filesystem=filesystem, partition_base_dir=base
+    )
     return files.scanner(columns=list(columns or schema.names)).to_reader()
 
 

@@ -25,7 +25,7 @@ from tests.support.recordings import GROUP_LOGS
         ("dbfs:/mnt/x", "dbfs", "", "/mnt/x", ""),
         ("hdfs:/x", "hdfs", "", "/x", ""),
         ("hdfs://node:8020/x", "hdfs", "node:8020", "/x", ""),
-        ("s3a://bucket/x?region=r&scheme=http", "s3", "bucket", "/x", "?region=r&scheme=http"),
+        ("s3a://bucket/x?region=r&scheme=http", "s3a", "bucket", "/x", "?region=r&scheme=http"),
         ("s3://bucket?region=r", "s3", "bucket", "", "?region=r"),
         ("s3://bucket/part-?", "s3", "bucket", "/part-?", ""),
         ("abfss://logs@lake.dfs.core.windows.net/x", "abfss", "logs@lake.dfs.core.windows.net", "/x", ""),
@@ -65,6 +65,11 @@ def test_the_identity_of_a_local_location_is_its_absolute_path(tmp_path: Path, m
     assert {Location.parse(each).identity for each in ("logs", f"{tmp_path}/logs", f"file:{tmp_path}/logs")} == {
         str(tmp_path / "logs")
     }
+
+
+def test_schemes_of_one_filesystem_have_one_identity() -> None:
+    assert Location.parse("s3a://AKID:hush@logs/x/").identity == Location.parse("s3://logs/x").identity == "s3://logs/x"
+    assert Location.parse("s3a://logs/x").root == "s3://logs"
 
 
 def test_the_host_of_a_file_uri_is_this_machine() -> None:

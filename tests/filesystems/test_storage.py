@@ -72,7 +72,7 @@ def test_files_are_written_read_and_deleted(storage: Storage) -> None:
 def test_a_storage_shows_no_credentials(server: S3Server) -> None:
     made = Storage.at("s3a://AKID:hush@bucket/x?scheme=http", FilesystemOptions.from_mapping(server.settings))
     assert "hush" not in f"{made} {made!r}"
-    assert str(made) == "s3://bucket/x"
+    assert str(made) == "s3a://bucket/x"
 
 
 @contextmanager

@@ -43,7 +43,8 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 
 def parquet(job: str, out: Path) -> dict[str, list[str]]:
     return {
-        name: sorted_rows(ds.dataset(out / name, partitioning="hive").to_table().to_pylist()) for name in TABLES[job]
+        name: sorted_rows(ds.dataset(out / "current" / name, partitioning="hive").to_table().to_pylist())
+        for name in TABLES[job]
     }
 
 

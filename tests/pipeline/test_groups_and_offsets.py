@@ -60,7 +60,7 @@ def run(logs: Path, out: Path) -> GroupOffsetsResult:
 
 
 def table(out: Path, name: str) -> Any:
-    return ds.dataset(out / name, partitioning="hive").to_table()
+    return ds.dataset(out / "current" / name, partitioning="hive").to_table()
 
 
 @pytest.fixture(scope="module", params=["one reduction", "a reduction for each batch"])
@@ -147,7 +147,7 @@ def test_tables_have_their_columns_and_the_state_is_not_one_of_them(tmp_path: Pa
         assert set(read.column_names) == set(schema.names)
         for field in read.schema.remove(read.schema.get_field_index("kind")) if name == "groups" else read.schema:
             assert field.type == schema.field(field.name).type
-    assert {path.name for path in tmp_path.iterdir()} == {"offsets", "pending", "groups", "problems", "_state"}
+    assert {path.name for path in (tmp_path / "current").iterdir()} == {"offsets", "pending", "groups", "problems"}
 
 
 def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_output import OutputDirectory
 from kafka_msgs.pipeline.table_versions import publish_tables
 from kafka_msgs.tables import get_format
+from tests.support.committed_tables import head_of
 from tests.support.recordings import GROUP_LOGS
 
 TABLES = ("offsets", "groups", "pending", "problems", "history")
@@ -24,8 +24,8 @@ def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     own = out / f".{form}-run"
     asked = group_offsets_run(LocalInputs([str(logs)]), history=True)
     run_job(asked, str(own), local_engine())
-    publish_tables(get_format(form), asked.job.tables, OutputDirectory.of(str(own)), str(out))
-    return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
+    publish_tables(get_format(form), asked.job.tables, *head_of(str(own)), str(out))
+    return {name: rows_of(form, out / name) for name in TABLES}
 
 
 def rows_of(form: str, table: Path) -> list[str]:
