@@ -21,7 +21,7 @@ from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
-from kafka_msgs.errors import JobPathError, MissingExtraError
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, MissingExtraError
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.tables import FORMAT_NAMES
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
     from kafka_msgs.report import Report
 
-__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option"]
+__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option", "wait_option"]
 
 LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
@@ -45,6 +45,10 @@ engine_option = click.option(
     "--engine",
     type=click.Choice((LOCAL, SPARK)),
     help="Execution engine; default: spark with Spark options, in a Spark session or for URIs, otherwise local.",
+)
+
+wait_option = click.option(
+    "--wait", is_flag=True, help="If another run commits its output first, run again on top of it; default: status 3."
 )
 
 
@@ -87,13 +91,21 @@ class LogJob:
     out: str
     report_dir: Path | None
     table_format: str
+    wait: bool = False
+    """Whether the job is repeated if another run commits its output first."""
 
     def run_in(
         self, engine: str | None, master: str | None = None, conf: Sequence[str] = ()
     ) -> tuple[Report, list[str]]:
         """Run the job with the selected or required engine; return the report and its files."""
         chosen = chosen_engine(engine, (*self.inputs, self.out), master, conf)
-        return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
+        while True:
+            try:
+                return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
+            except ConcurrentRunError as error:
+                if not self.wait:
+                    raise
+                echo(f"{error}; it is repeated", err=True)
 
     def _run_here(self) -> tuple[Report, list[str]]:
         for package in _REPORTING:
@@ -139,7 +151,11 @@ class LogJob:
     @property
     def _tables(self) -> str:
         """The location of the run's Parquet tables: a directory within ``out`` if the output has another format."""
-        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/.{self.table_format}-run"
+        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/{self._run_directory}"
+
+    @property
+    def _run_directory(self) -> str:
+        return f".{self.table_format}-run"
 
     def _check_format(self) -> None:
         """Raise an error for a format that is not installed, or that does not support the output location."""
@@ -167,14 +183,14 @@ class LogJob:
 
     def _check_first(self, settings: FilesystemOptions) -> None:
         """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
-        from kafka_msgs.filesystems.upload import check_empty as check_empty_there
-        from kafka_msgs.pipeline.record_files import check_empty
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.tables import get_format
+        from kafka_msgs.tables.commit_log import NOT_EMPTY
 
-        if is_remote(self.out):
-            check_empty_there(self.out, settings)
-        else:
-            check_empty(Path(self.out))
+        storage = Storage.at(self.out, settings)
+        home = storage.local_directory
+        if set(storage.names()) - {self._run_directory} or (home is not None and home.is_file()):
+            raise JobPathError(path=str(storage), reason=NOT_EMPTY)
         get_format(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
 
     def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:

@@ -22,8 +22,8 @@ from kafka_msgs.offline.partition_discovery import Progress
 from kafka_msgs.pipeline.checkpoint import STATE
 from kafka_msgs.pipeline.partition_reader import PartitionInput
 from kafka_msgs.pipeline.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
-from kafka_msgs.tables.commit_log import OWN_NAMES, CommitLog, Snapshot, WrittenFile
-from kafka_msgs.tables.current_link import link_current, remove_old_links
+from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
+from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "local_engine", "run_job"]
@@ -32,7 +32,6 @@ S = TypeVar("S")
 F = TypeVar("F", covariant=True)
 
 _NOTHING: Final = "none.parquet"
-_NOT_EMPTY: Final = "it exists and is not an empty directory; nothing is overwritten"
 
 Engine: TypeAlias = Callable[
     [Callable[[PartitionInput], TaskResult[Any]], Sequence[PartitionInput]], Iterable[TaskResult[Any]]
@@ -112,17 +111,13 @@ def find_earlier_run(
     Returns None for a directory that is empty, apart from the leftovers of runs that committed nothing. Raises
     ``JobPathError`` if it contains anything else.
     """
-    out, home = str(log.storage), log.storage.local_directory
-    if home is not None and home.is_file():
-        raise JobPathError(path=out, reason=_NOT_EMPTY)
-    head = log.head()
-    if head is None:
-        if set(log.storage.names()) - OWN_NAMES:
-            raise JobPathError(path=out, reason=_NOT_EMPTY)
+    out = str(log.storage)
+    if log.is_unused():
         return None
-    wanted, found = _identity(inputs, name, options), head.identity
+    head = log.head()
+    wanted, found = _identity(inputs, name, options), head.identity if head else {}
     if found.keys() != wanted.keys() or found["job"] != name:
-        raise JobPathError(path=out, reason=_NOT_EMPTY)
+        raise JobPathError(path=out, reason=NOT_EMPTY)
     for what in wanted:
         if found[what] != wanted[what]:
             reason = f"it holds a run with other {what} ({_said(found[what])}); nothing is overwritten"
@@ -155,9 +150,7 @@ def run_job(
     summaries = [one.summary for one in results]
     found = job.combine(summaries, output)
     log.commit(token, _committed_tables(job, base, results, summaries, output))
-    link_current(log)
-    log.expire()
-    remove_old_links(log.storage, log.numbers())
+    finish_commit(log)
     return found
 
 

@@ -29,7 +29,7 @@ from attrs import asdict, field, frozen
 from kafka_msgs.errors import ConcurrentRunError, JobPathError, UnseenFileError
 from kafka_msgs.filesystems.storage import Storage
 
-__all__ = ["GRACE", "OWN_NAMES", "CommitLog", "RunToken", "Snapshot", "WrittenFile", "by_name"]
+__all__ = ["GRACE", "NOT_EMPTY", "CommitLog", "RunToken", "Snapshot", "WrittenFile", "by_name"]
 
 GRACE: Final = timedelta(days=1)
 """The default grace period. A run that takes longer is refused, and files without a manifest are kept as long."""
@@ -45,8 +45,9 @@ _MOVED: Final = "another run has committed since it began"
 _TOO_LONG: Final = "it took longer than the grace period, after which other runs may remove its files"
 _NOT_SHARED: Final = "this process does not see a file of the run; driver and workers do not share this location"
 
-OWN_NAMES: Final = frozenset([_COMMITS, _RUNS, _DATA])
-"""The names in an output directory that belong to the commit log."""
+NOT_EMPTY: Final = "it exists and is not an empty directory; nothing is overwritten"
+"""The reason why an output directory is refused."""
+_OWN_NAMES: Final = frozenset([_COMMITS, _RUNS, _DATA])
 
 
 @frozen
@@ -134,6 +135,13 @@ class CommitLog:
         """Return the latest commit, or None. Raises ``JobPathError`` for a damaged manifest."""
         numbers = self.numbers()
         return self.snapshot(numbers[-1]) if numbers else None
+
+    def is_unused(self) -> bool:
+        """Return whether the directory is empty, apart from the leftovers of runs that committed nothing."""
+        home = self.storage.local_directory
+        if home is not None and home.is_file():
+            return False
+        return not set(self.storage.names()) - _OWN_NAMES and not self.numbers()
 
     def snapshot(self, number: int) -> Snapshot:
         """Return a commit. Raises ``JobPathError`` for a damaged or missing manifest."""

@@ -18,15 +18,20 @@ from uuid import uuid4
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, Snapshot
 
-__all__ = ["CURRENT", "LINK_NAMES", "link_current", "remove_old_links"]
+__all__ = ["CURRENT", "finish_commit", "link_current"]
 
 CURRENT: Final = "current"
 """The name of the link."""
 _SNAPSHOTS: Final = "snapshots"
-LINK_NAMES: Final = frozenset([CURRENT, _SNAPSHOTS])
-"""The names in an output directory that belong to this module."""
 
 _LOGGER: Final = logging.getLogger(__name__)
+
+
+def finish_commit(log: CommitLog) -> None:
+    """Point the link at the latest commit, and remove expired files and links. Raises ``OSError``."""
+    link_current(log)
+    log.expire()
+    _remove_old_links(log.storage, log.numbers())
 
 
 def link_current(log: CommitLog) -> None:
@@ -71,7 +76,7 @@ def _swap(home: Path, number: int) -> None:
     new.replace(home / CURRENT)
 
 
-def remove_old_links(storage: Storage, kept: Container[int]) -> None:
+def _remove_old_links(storage: Storage, kept: Container[int]) -> None:
     """Remove the snapshots of commits whose manifests are gone, and the leftovers of killed runs."""
     home = storage.local_directory
     if home is None or not (home / _SNAPSHOTS).is_dir():

@@ -6,7 +6,7 @@ attempts are never visible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final
@@ -50,18 +50,14 @@ class TableSpec:
 class TableWriter:
     """Writes one Parquet file, and adds it to the output when it is closed."""
 
-    def __init__(self, output: TaskOutput, schema: pa.Schema, table: str, name: str) -> None:
+    def __init__(
+        self, output: TaskOutput, schema: pa.Schema, table: str, name: str, options: Mapping[str, Any]
+    ) -> None:
         self._output = output
         self._place = table, name
         self._sink = output.storage.output(output.path_of(table, name))
         self._rows = 0
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            schema,
-            compression="zstd",
-            use_dictionary=[name for name in schema.names if name in _REPEATED],
-            column_encoding=_encodings(schema) or None,
-        )
+        self._writer = pq.ParquetWriter(self._sink, schema, **options)
 
     def __enter__(self) -> TableWriter:
         return self
@@ -110,9 +106,9 @@ class TaskOutput:
         """Return the path of a new file in the output directory."""
         return self._token.data_path(self.attempt, table, name)
 
-    def writer(self, schema: pa.Schema, table: str, name: str) -> TableWriter:
-        """Return the writer of a Parquet file, by its path in a table."""
-        return TableWriter(self, schema, table, name)
+    def writer(self, schema: pa.Schema, table: str, name: str, **options: Any) -> TableWriter:
+        """Return the writer of a Parquet file, by its path in a table. ``options`` are of ``pyarrow``'s writer."""
+        return TableWriter(self, schema, table, name, options or _parquet_options(schema))
 
     def write(self, content: bytes, table: str, name: str) -> None:
         """Write a small file."""
@@ -153,6 +149,14 @@ class TaskOutput:
 def _read_snapshot(storage: Storage, number: int) -> Snapshot:
     """Return a commit, read once in each process: manifests are not sent with tasks."""
     return CommitLog(storage).snapshot(number)
+
+
+def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    return {
+        "compression": "zstd",
+        "use_dictionary": [name for name in schema.names if name in _REPEATED],
+        "column_encoding": _encodings(schema) or None,
+    }
 
 
 def _encodings(schema: pa.Schema) -> dict[str, str]:

@@ -23,7 +23,7 @@ from kafka_msgs.errors import ConcurrentRunError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, WrittenFile
-from kafka_msgs.tables.current_link import link_current, remove_old_links
+from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 CHANGES = ("create", "write", "output", "delete")
@@ -66,9 +66,7 @@ def commit_run(storage: Storage, run: str, before_commit: Callable[[], None]) ->
             files[table] += found.values()
     before_commit()
     log.commit(token, files)
-    link_current(log)
-    log.expire()
-    remove_old_links(storage, log.numbers())
+    finish_commit(log)
 
 
 def main(location: str, run: str, change: str, directory: str = "") -> int:
