@@ -101,7 +101,7 @@ def _times(segment: Path, place: Path, rounds: int) -> Times:
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"})
     table, out, again = LogTable(segment.parent, columns=names), place / "out", place / "again.parquet"
     (file,) = _written(table, out)
-    kept = file.path.rename(place / "kept.parquet")
+    kept = (out / file.path).rename(place / "kept.parquet")
     cases: dict[str, Any] = {
         _TO_COLUMNS: lambda: _drain(walk_record_table(segment, columns=COLUMNS)),
         _TO_ROWS: lambda: _drain(table.batches()),

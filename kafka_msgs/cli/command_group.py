@@ -28,7 +28,7 @@ _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
         "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
-    "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
+    "Files": ("dump-log", "sql", "profile", "pipeline", "tables", "sample"),
     "Traffic": ("tap", "capture", "redact"),
     "Tests": ("broker",),
     "Shell": ("completion",),

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.offset_tables import to_timestamps
+from kafka_msgs.analysis.transaction_outcomes import next_markers
 from kafka_msgs.pipeline.batch_rows import NO_HOUR, ROWS, begins
-from kafka_msgs.pipeline.offset_tables import to_timestamps
 from kafka_msgs.pipeline.partition_reader import PartitionInput
-from kafka_msgs.pipeline.transaction_outcomes import next_markers
 from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]

@@ -22,7 +22,7 @@ __all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "proble
 STATE: Final = "_state"
 """The directory of the checkpoints."""
 
-_FORM: Final = 2
+_FORM: Final = 3
 """The version of the checkpoint format. Checkpoints of another version are not used."""
 _FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
 

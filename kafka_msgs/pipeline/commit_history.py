@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_msgs.pipeline.live_records import COMMITS
-from kafka_msgs.pipeline.offset_tables import HISTORY, commit_history
-from kafka_msgs.pipeline.record_classification import ClassifiedRecords
-from kafka_msgs.pipeline.transaction_outcomes import next_markers
+from kafka_msgs.analysis.live_records import COMMITS
+from kafka_msgs.analysis.offset_tables import HISTORY, commit_history
+from kafka_msgs.analysis.record_classification import ClassifiedRecords
+from kafka_msgs.analysis.transaction_outcomes import next_markers
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
 __all__ = ["HISTORY_TABLE", "HistoryWriter", "is_replaced"]
@@ -53,7 +53,7 @@ class HistoryWriter:
         self._write(rows.filter(plain))
         self._new.append(rows.filter(pc.invert(plain)))
         self._markers.append(_markers(found.markers))
-        self._size += self._new[-1].nbytes
+        self._size += self._new[-1].nbytes + self._markers[-1].nbytes
         if self._size >= max(_BUFFER, self._waiting.nbytes):
             self._decide()
 

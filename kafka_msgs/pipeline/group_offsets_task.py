@@ -13,24 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.errors import LogFileError
-from kafka_msgs.pipeline.checkpoint import Checkpoint
-from kafka_msgs.pipeline.commit_counters import HOURS, CommitCounters
-from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter
-from kafka_msgs.pipeline.live_records import ROWS, LiveRecords, rows_since
-from kafka_msgs.pipeline.offset_tables import (
+from kafka_msgs.analysis.committed_offsets import CommittedOffsets
+from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.offset_tables import (
     OFFSETS,
     PENDING,
     PROBLEMS,
     EndOffsets,
-    committed_offsets,
     described_groups,
-    pending_offsets,
     with_first_commits,
 )
+from kafka_msgs.analysis.record_classification import classify
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.pipeline.checkpoint import Checkpoint
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter
+from kafka_msgs.pipeline.commit_hours import HOURS, CommitHours
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.pipeline.record_classification import classify
 from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = [
@@ -107,31 +106,30 @@ class _OffsetsWork:
         self._output = output
         self._from_start = earlier is None
         if earlier is None:
-            self._counters, self._survivors = CommitCounters(), LiveRecords()
+            self._hours, self._offsets = CommitHours(), CommittedOffsets()
         else:
-            self._counters = CommitCounters(dict(earlier.numbers), earlier.tables["hours"])
-            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+            self._hours = CommitHours(earlier.tables["hours"])
+            first_offset = log.segments[0].base_offset
+            self._offsets = CommittedOffsets.from_checkpoint(earlier.tables["rows"], earlier.numbers, first_offset)
         start = 0 if earlier is None else earlier.tip.offset + 1
         resumes = earlier is not None
         self._history = HistoryWriter(output, log.number, start, resumes=resumes) if history else None
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Process the next records; return the problems among them."""
-        found = classify(records, segment.name)
-        self._survivors.add(found.rows)
-        self._counters.add(found)
+        found = classify(records, segment.name, segment.base_offset)
+        self._offsets.add(found)
+        self._hours.add(found)
         if self._history is not None:
             self._history.add(found, segment.name)
         return with_number(found.problems, self._log)
 
     def finish(self) -> CheckpointData:
         """Return the checkpoint data after the last record."""
-        rows = self._survivors.finish()
-        self._counters.count("committed", self._survivors.committed)
-        self._counters.count("aborted", self._survivors.aborted)
         if self._history is not None:
             self._history.finish()
-        return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
+        rows, counts = self._offsets.checkpoint()
+        return CheckpointData(counts, {"rows": rows, "hours": self._hours.hours})
 
     def discard(self) -> None:
         """Remove the written history from the output."""
@@ -139,17 +137,18 @@ class _OffsetsWork:
 
     def summary(self, problems: Problems) -> GroupOffsetsSummary:
         """Write the committed and pending offsets, and return the report data."""
-        survivors, number, name = self._survivors.rows, self._log.number, self._log.name
+        survivors, number, name = self._offsets.rows, self._log.number, self._log.name
         offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
-        batches = offsets.seen(committed_offsets(survivors, number, self._ends))
+        batches = offsets.seen(self._offsets.offsets(number, self._ends))
         written = write_table("offsets", batches, OFFSETS, self._output, name)
-        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._output, name)
+        open_commits = pending.seen(self._offsets.pending(number))
+        waiting = write_table("pending", open_commits, PENDING, self._output, name)
         return GroupOffsetsSummary(
             number=number,
             from_start=self._from_start,
             rows={"offsets": written, "pending": waiting, "problems": problems.count},
-            numbers=self._counters.facts(),
-            hours=self._counters.hours,
+            numbers=self._offsets.counts,
+            hours=self._hours.hours,
             groups=_own_groups(survivors),
             lags=offsets.lags(),
             worst=with_first_commits(offsets.worst.rows, survivors),

@@ -26,7 +26,7 @@ from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, Written
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
-__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "local_engine", "run_job"]
+__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "identity_of", "local_engine", "run_job"]
 
 S = TypeVar("S")
 F = TypeVar("F", covariant=True)
@@ -115,7 +115,7 @@ def find_earlier_run(
     if log.is_unused():
         return None
     head = log.head()
-    wanted, found = _identity(inputs, name, options), head.identity if head else {}
+    wanted, found = identity_of(inputs, name, options), head.identity if head else {}
     if found.keys() != wanted.keys() or found["job"] != name:
         raise JobPathError(path=out, reason=NOT_EMPTY)
     for what in wanted:
@@ -140,7 +140,7 @@ def run_job(
     """
     job, log = run.job, CommitLog(Storage.at(out, fs_options))
     base = find_earlier_run(log, run.inputs, job.name, job.options)
-    token = log.begin(_identity(run.inputs, job.name, job.options), base)
+    token = log.begin(identity_of(run.inputs, job.name, job.options), base)
     task = TaskSpec(storage=log.storage, token=token, reading=job.reading)
     results = _one_per_partition(log, run.logs, each(partial(run_partition, task), run.logs))
     for one in results:
@@ -190,7 +190,8 @@ def _committed_tables(
     return tables
 
 
-def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
+def identity_of(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Return the identity of a run, without credentials. A run resumes only a run with the same identity."""
     return {"job": name, "inputs": sorted(Location.parse(each).identity for each in inputs), **options}
 
 

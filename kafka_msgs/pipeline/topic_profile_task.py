@@ -17,7 +17,7 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.pipeline.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
 from kafka_msgs.pipeline.batch_table import BatchTableWriter, directory_of
 from kafka_msgs.pipeline.checkpoint import Checkpoint
-from kafka_msgs.pipeline.commit_counters import SHOWN_HOURS
+from kafka_msgs.pipeline.commit_hours import SHOWN_HOURS
 from kafka_msgs.pipeline.hourly_stats import (
     FIGURES,
     PRODUCERS,

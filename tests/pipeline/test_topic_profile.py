@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import TopicStats, read_profile
+from kafka_msgs.offline.topic_profile import read_profile
 from kafka_msgs.pipeline import batch_table, hourly_stats
 from kafka_msgs.pipeline.batch_table import BATCHES
 from kafka_msgs.pipeline.hourly_stats import PROFILE

@@ -1,19 +1,21 @@
 """The live records of a ``__consumer_offsets`` partition, which determine its final state, as a table that stays small.
 
-Defines the rules for dropping rows during a read from the first record on: records replaced by a later one with the
-same key, deletions with no earlier pending record, and records of aborted transactions. Keys are compared as bytes,
-without decoding. ``record_classification`` assigns the roles.
+Defines the rules for dropping rows: records replaced by a later one with the same key, deletions with no earlier
+pending record, and records of aborted transactions. The state of a range that does not begin at the first record also
+keeps the last deletion of each key and the first marker of each producer, because both may concern earlier records.
+Keys are compared as bytes, without decoding. ``record_classification`` assigns the roles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.pipeline.transaction_outcomes import next_markers
+from kafka_msgs.analysis.transaction_outcomes import next_markers
 
 __all__ = [
     "ABORTS",
@@ -41,7 +43,7 @@ UNDECIDED_DELETED: Final = 5
 """The role of offsets in an open transaction that were deleted later. They are only counted, and have no key."""
 
 FIRST_COMMIT: Final = 6
-"""The role of the oldest commit of a key since its last deletion, outside transactions."""
+"""The role of the oldest commit of a key in each segment since its last deletion, outside transactions."""
 
 _MARKERS: Final = pa.array([COMMITS, ABORTS], pa.int8())
 _OPEN: Final = pa.array([UNDECIDED, UNDECIDED_DELETED], pa.int8())
@@ -57,9 +59,11 @@ ROWS: Final = pa.schema(
         ("producer", pa.int64()),
         ("transactional", pa.bool_()),
         ("stands_for", pa.int64()),
+        ("segment", pa.int64()),
     ]
 )
-"""Records and their roles. ``stands_for`` counts the records of a transaction that a row represents."""
+"""Records and their roles. ``stands_for`` counts the records of a transaction that a row represents. ``segment`` is the
+base offset of the segment that contains the record."""
 
 _BUFFER: Final = 32 << 20
 """The number of row bytes collected before a reduction."""
@@ -67,15 +71,17 @@ _BUFFER: Final = 32 << 20
 
 @define
 class LiveRecords:
-    """Collects the rows of a log in order, and drops rows without effect.
+    """Collects the rows of a log, or of a range of it, in order, and drops rows without effect.
 
     Rows are reduced once the new rows take as many bytes as the kept ones. So the time is linear, and memory is bounded
     by the live rows plus one buffer. ``committed`` and ``aborted`` count the offsets in completed transactions.
+    ``open_start`` is True for a range with records before it.
     """
 
     rows: pa.Table = field(factory=ROWS.empty_table)
     committed: int = 0
     aborted: int = 0
+    open_start: bool = False
     _new: list[pa.Table] = field(factory=list)
     _size: int = 0
 
@@ -86,8 +92,19 @@ class LiveRecords:
         if self._size >= max(_BUFFER, self.rows.nbytes):
             self._reduce()
 
+    def merge(self, later: LiveRecords) -> LiveRecords:
+        """Return the state of this range and of the range after it."""
+        rows, later_rows = self.finish(), later.finish()
+        committed, aborted = self.committed + later.committed, self.aborted + later.aborted
+        merged = LiveRecords(rows, committed, aborted, self.open_start)
+        merged.add(later_rows)
+        return merged
+
     def finish(self) -> pa.Table:
-        """Return the live rows: offsets, offsets in open transactions, first commits, and group records."""
+        """Return the live rows: offsets, offsets in open transactions, first commits, and group records.
+
+        A range with an open start also has deletions and markers.
+        """
         self._reduce()
         return self.rows
 
@@ -105,13 +122,15 @@ class LiveRecords:
         groups = rows.take(order.last_rows(pc.equal(roles, GROUP_RECORD)))
         deleted = pc.and_(pc.equal(roles, EFFECTIVE), _one(rows["value"]).is_null())
         deletions = rows.take(order.last_rows(deleted))
-        first = _with_role(rows.take(order.first_rows(_commits_alive(rows, roles, deletions))), FIRST_COMMIT)
+        commits = _commits_alive(rows, roles, deletions)
+        first = _with_role(rows.take(order.first_rows(commits, rows["segment"])), FIRST_COMMIT)
         waiting = rows.filter(pc.is_in(roles, _OPEN))
         if waiting.num_rows:
             waiting = _last_waiting(_without_deleted(waiting, deletions))
-        # Deletions can be dropped: all rows added later are also later in the log.
-        alive = [each.filter(_one(each["value"]).is_valid()) for each in (offsets, groups)]
-        self.rows = pa.concat_tables([*alive, waiting, first]).combine_chunks()
+        alive = [_valued(offsets), groups if self.open_start else _valued(groups)]
+        # In a log from its start, deletions and markers can be dropped: rows that are added later are later in the log.
+        earlier = [deletions, _first_markers(rows)] if self.open_start else []
+        self.rows = pa.concat_tables([*alive, waiting, first, *earlier]).combine_chunks()
 
     def _ended(self, rows: pa.Table) -> pa.Array:
         """Return the roles of rows after the markers among them take effect: offsets of committed transactions count.
@@ -155,15 +174,15 @@ class _Order:
 
     def last_rows(self, wanted: pa.Array) -> pa.Array:
         """Return the last wanted row of each key, in this order."""
-        return self._rows(wanted, "max")
+        return self._rows(wanted, "max", {})
 
-    def first_rows(self, wanted: pa.Array) -> pa.Array:
-        """Return the first wanted row of each key, like ``last_rows``."""
-        return self._rows(wanted, "min")
+    def first_rows(self, wanted: pa.Array, segments: pa.ChunkedArray) -> pa.Array:
+        """Return the first wanted row of each key in each segment, like ``last_rows``."""
+        return self._rows(wanted, "min", {"segment": segments})
 
-    def _rows(self, wanted: pa.Array, which: str) -> pa.Array:
-        found = pa.Table.from_arrays([self.keys, self.ranks], names=["key", "rank"]).filter(wanted)
-        ranks = _one(found.group_by("key").aggregate([("rank", which)])[f"rank_{which}"])
+    def _rows(self, wanted: pa.Array, which: str, more: Mapping[str, pa.ChunkedArray]) -> pa.Array:
+        found = pa.table({"key": self.keys, **more, "rank": self.ranks}).filter(wanted)
+        ranks = _one(found.group_by(["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
         return self.rows.take(ranks.take(pc.sort_indices(ranks)))
 
 
@@ -210,6 +229,17 @@ def _last_waiting(rows: pa.Table) -> pa.Table:
     last = rows.take(order.rows.take(_one(found["rank_max"])))
     at = ROWS.get_field_index("stands_for")
     return last.set_column(at, ROWS.field(at), found["stands_for_sum"])
+
+
+def _first_markers(rows: pa.Table) -> pa.Table:
+    """Return the first marker of each producer, which ends its transaction in an earlier range."""
+    markers = rows.filter(pc.is_in(rows["role"], _MARKERS))
+    first = markers.group_by("producer").aggregate([("offset", "min")])["offset_min"]
+    return markers.filter(pc.is_in(markers["offset"], _one(first)))
+
+
+def _valued(rows: pa.Table) -> pa.Table:
+    return rows.filter(_one(rows["value"]).is_valid())
 
 
 def _with_role(rows: pa.Table, role: int) -> pa.Table:

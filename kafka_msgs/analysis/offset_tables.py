@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -20,7 +21,6 @@ from kafka_msgs.internal_topics.records import InternalRecord, decode_record
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.pipeline.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 
 __all__ = [
     "GROUPS",
@@ -154,7 +154,7 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
 
     The first commit is the oldest non-transactional one in the log since the last deletion.
     """
-    counting, first = rows_with(survivors, EFFECTIVE), rows_with(survivors, FIRST_COMMIT)
+    counting, first = rows_with(survivors, EFFECTIVE), rows_with(survivors, FIRST_COMMIT).sort_by("offset")
     # Only the first commits of these offsets are decoded.
     keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
     decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]

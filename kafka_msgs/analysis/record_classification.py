@@ -12,13 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
 from kafka_msgs.columns.decode import decode_column, error_texts
 from kafka_msgs.message import Message
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.pipeline.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
 
-__all__ = ["PROBLEMS", "ClassifiedRecords", "classify", "classify_groups"]
+__all__ = ["PROBLEMS", "RECORD_COLUMNS", "ClassifiedRecords", "classify", "classify_groups"]
+
+RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
+"""The record columns that the classification needs."""
 
 PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
 """Unreadable data: the offset of a record, null for a part of a file, and the reason."""
@@ -49,16 +52,20 @@ class ClassifiedRecords:
         return pa.concat_tables([self.commits, self.others, self.markers])
 
 
-def classify(records: pa.RecordBatch, file: str) -> ClassifiedRecords:
-    """Classify the records of a file. ``records`` has the columns of ``partition_reader.RECORD_COLUMNS``."""
+def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> ClassifiedRecords:
+    """Classify records of the segment with this base offset, from a file that problems name.
+
+    ``records`` has the columns ``RECORD_COLUMNS``.
+    """
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
-    commits, groups, unreadable = _commits(records.filter(is_commit), file)
-    others, keyless = classify_groups(records, file)
-    return ClassifiedRecords(commits, groups, others, _markers(records.filter(control)), _joined([unreadable, keyless]))
+    commits, groups, unreadable = _commits(records.filter(is_commit), file, segment)
+    others, keyless = classify_groups(records, file, segment)
+    markers = _markers(records.filter(control), segment)
+    return ClassifiedRecords(commits, groups, others, markers, _joined([unreadable, keyless]))
 
 
-def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Table]:
+def classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
     """Return the group records, and problems for records whose keys have no type."""
     of_client = pc.invert(records.column("is_control"))
     types = pc.binary_slice(records.column("key"), 0, 2)
@@ -66,10 +73,10 @@ def classify_groups(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Ta
     is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
     others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
     roles = pa.repeat(pa.scalar(GROUP_RECORD, pa.int8()), others.num_rows)
-    return _rows(others, roles), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
+    return _rows(others, roles, segment), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
 
 
-def _commits(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Array, pa.Table]:
+def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:
     """Return the readable commits, the group of each, and the problems of the unreadable commits."""
     keys = records.column("key")
     if pc.any(pc.equal(pc.binary_slice(keys, 0, 2), _OLDEST)).as_py():
@@ -85,25 +92,22 @@ def _commits(records: pa.RecordBatch, file: str) -> tuple[pa.Table, pa.Array, pa
         problems = _problems(records.filter(bad), texts.filter(bad), file)
         records, groups = records.filter(sound), groups.filter(sound)
     waits = pc.and_(records.column("is_transactional"), records.column("value").is_valid())
-    return (
-        _rows(records, pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))),
-        groups,
-        problems,
-    )
+    roles = pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))
+    return _rows(records, roles, segment), groups, problems
 
 
 def _texts(column: object, message: type[Message]) -> pa.StringArray:
     return error_texts(column.errors, message.INFO.name)  # type: ignore[attr-defined]
 
 
-def _markers(records: pa.RecordBatch) -> pa.Table:
+def _markers(records: pa.RecordBatch, segment: int) -> pa.Table:
     """Return the transaction markers; other control records do not concern groups."""
     kind = pc.index_in(pc.binary_slice(records.column("key"), 2, 4), _MARKERS)
     known = kind.is_valid()
-    return _rows(records.filter(known), _ROLES.take(kind.filter(known)))
+    return _rows(records.filter(known), _ROLES.take(kind.filter(known)), segment)
 
 
-def _rows(records: pa.RecordBatch, roles: pa.Array) -> pa.Table:
+def _rows(records: pa.RecordBatch, roles: pa.Array, segment: int) -> pa.Table:
     columns = [
         roles,
         records.column("offset"),
@@ -113,6 +117,7 @@ def _rows(records: pa.RecordBatch, roles: pa.Array) -> pa.Table:
         records.column("producer_id"),
         records.column("is_transactional"),
         pa.repeat(pa.scalar(1, pa.int64()), records.num_rows),
+        pa.repeat(pa.scalar(segment, pa.int64()), records.num_rows),
     ]
     return pa.Table.from_arrays(columns, schema=ROWS)
 
