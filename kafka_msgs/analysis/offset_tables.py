@@ -63,7 +63,9 @@ _FIELDS: Final = {
 _FIRST: Final = ("commitTimestampMs", "committedOffset")
 """The columns of a first commit."""
 
-OFFSETS: Final = pa.schema([*_KEY, *_COMMIT, ("transactional", _BOOL), *_LOG, ("endOffset", _LONG), ("lag", _LONG)])
+OFFSETS: Final = pa.schema(
+    [*_KEY, *_COMMIT, ("transactional", _BOOL), *_LOG, ("endOffset", _LONG), ("lag", _LONG), ("ahead", _LONG)]
+)
 PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
 HISTORY: Final = pa.schema(
     [
@@ -88,6 +90,7 @@ GROUPS: Final = pa.schema(
         ("members", _INT),
         ("partitions", _LONG),
         ("lag", _LONG),
+        ("ahead", _LONG),
         ("lastCommit", _TIME),
         ("lastCommitMs", _LONG),
     ]
@@ -120,12 +123,17 @@ class EndOffsets:
 
 
 def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
-    """Yield the committed offsets at the end of a partition, with the lag if the end offset is known."""
+    """Yield the committed offsets at the end of a partition, with the lag if the end offset is known.
+
+    A commit beyond the end is ``ahead``, and its lag is 0.
+    """
     rows = rows_with(survivors, EFFECTIVE)
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
         found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
-        found["lag"] = pc.subtract(found["endOffset"], found["committedOffset"])
+        distance = pc.subtract(found["endOffset"], found["committedOffset"])
+        found["lag"] = pc.max_element_wise(distance, 0, skip_nulls=False)
+        found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
         yield _batch(found, OFFSETS)
 
 

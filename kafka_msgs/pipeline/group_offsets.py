@@ -32,7 +32,7 @@ _TABLES: Final = {
 }
 _HISTORY: Final = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
 
-_JOINED: Final = ("group", "kind", "state", "epoch", "members", "partitions", "lag")
+_JOINED: Final = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "ahead")
 _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions": 0}
 """A coordinator loads a group that has only offsets as an empty classic group."""
 

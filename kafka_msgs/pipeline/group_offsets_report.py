@@ -50,7 +50,11 @@ def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, i
     sections: list[Section | ReportPart] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
-        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places), total=_count(found, "offsets")),
+        lag_part(
+            *with_log_times(worst.select(_LAGS).to_pylist(), places),
+            total=_count(found, "offsets"),
+            totals=found.groups.select(["group", "partitions", "lag"]).to_pylist(),
+        ),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
         _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
         *_hours_plot(found),

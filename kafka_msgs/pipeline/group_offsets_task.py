@@ -202,14 +202,20 @@ class _Offsets:
 
 
 LAGS: Final = pa.schema(
-    [("group", pa.string()), ("partitions", pa.int64()), ("lag", pa.int64()), ("commitTimestampMs", pa.int64())]
+    [
+        ("group", pa.string()),
+        ("partitions", pa.int64()),
+        ("lag", pa.int64()),
+        ("ahead", pa.int64()),
+        ("commitTimestampMs", pa.int64()),
+    ]
 )
-"""Offset count, lag sum and last commit time by group."""
+"""Offset count, sums of lags and of distances beyond the end, and last commit time by group."""
 
 
 def summed_lags(rows: pa.Table) -> pa.Table:
     """Return one row of sums per group, with the columns of ``LAGS``."""
-    sums = [("partitions", "sum"), ("lag", "sum"), ("commitTimestampMs", "max")]
+    sums = [("partitions", "sum"), ("lag", "sum"), ("ahead", "sum"), ("commitTimestampMs", "max")]
     found = rows.group_by("group").aggregate(sums)
     columns = [found["group"], *(found[f"{name}_{function}"] for name, function in sums)]
     return pa.Table.from_arrays(columns, names=LAGS.names).cast(LAGS)

@@ -179,3 +179,18 @@ def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
 def test_a_path_without_the_topic_is_refused() -> None:
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
         group_offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))
+
+
+def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> None:
+    write_items(tmp_path / "logs", 0, [commit("a", 10), commit("b", 5_000), commit("c", 7)])
+    inputs = LocalInputs([str(tmp_path / "logs")])
+    ends = {("a", 0): 100, ("b", 0): 93}
+    run_job(group_offsets_run(inputs, ends), str(tmp_path / "out"), local_engine())
+    rows = sorted(table(tmp_path / "out", "offsets").to_pylist(), key=lambda row: row["topic"])
+    assert [(row["topic"], row["lag"], row["ahead"]) for row in rows] == [
+        ("a", 90, 0),
+        ("b", 0, 4_907),
+        ("c", None, None),
+    ]
+    (group,) = table(tmp_path / "out", "groups").to_pylist()
+    assert (group["lag"], group["ahead"], group["partitions"]) == (90, 4_907, 3)

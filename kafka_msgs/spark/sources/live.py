@@ -37,7 +37,7 @@ from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOpt
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
 from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions, log_columns
 from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
 
 __all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 
@@ -171,15 +171,15 @@ class KafkaLiveSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._live(streaming=False).reading.schema
+        return self._live(StructType(), streaming=False).reading.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
-        return LiveReader(self._live(streaming=False))
+        return LiveReader(self._live(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LiveStreamReader(self._live(streaming=True))
+        return LiveStreamReader(self._live(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. Topics are appended to in every mode."""
@@ -189,10 +189,11 @@ class KafkaLiveSource(DataSource):
         """Return the writer of a stream."""
         return LiveStreamWriter(self._writing(schema))
 
-    def _live(self, *, streaming: bool) -> LiveReadOptions:
+    def _live(self, schema: StructType, *, streaming: bool) -> LiveReadOptions:
         options = Options(self.name(), self._options)
         found = LiveReadOptions.of(options, streaming=streaming)
         options.done()
+        check_schema(self.name(), schema, found.reading.schema)
         return found
 
     def _writing(self, schema: StructType) -> LiveWriteOptions:
