@@ -25,7 +25,8 @@ __all__ = ["NAME", "GroupOffsetsResult", "OffsetsRun", "group_offsets_run"]
 
 NAME: Final = "group-offsets"
 _TABLES: Final = {
-    "offsets": TableSpec(OFFSETS, keys=("group", "topic", "topicPartition")),
+    # A group may have commits in two partitions, if the number of partitions was raised.
+    "offsets": TableSpec(OFFSETS, keys=("logPartition", "group", "topic", "topicPartition")),
     "pending": TableSpec(PENDING),
     "groups": TableSpec(GROUPS, keys=("group",)),
     "problems": TableSpec(PROBLEMS),
@@ -73,7 +74,7 @@ def _found(summaries: Sequence[GroupOffsetsSummary], output: TaskOutput) -> Grou
 
 def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     """Return all groups, including groups that have only offsets."""
-    own = pa.concat_tables([OWN_GROUPS.empty_table(), *(each.groups for each in summaries)])
+    own = _one_per_group(summaries)
     lags = summed_lags(pa.concat_tables([each.lags for each in summaries]))
     found = own.join(lags, "group", join_type="full outer")
     columns = {name: pc.fill_null(found[name], _ALONE[name]) if name in _ALONE else found[name] for name in _JOINED}
@@ -81,6 +82,20 @@ def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     columns["lastCommit"] = to_timestamps(columns["lastCommitMs"])
     groups = pa.Table.from_arrays([columns[name] for name in GROUPS.names], names=GROUPS.names)
     return groups.cast(GROUPS).sort_by("group")
+
+
+def _one_per_group(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
+    """Return one description per group. Of several, the one in the partition with the group's latest commit counts."""
+    own = pa.concat_tables([OWN_GROUPS.empty_table(), *(each.groups for each in summaries)])
+    if pc.count_distinct(own["group"]).as_py() == own.num_rows:
+        return own
+    times = ["group", "commitTimestampMs"]
+    dated = [each.groups.join(each.lags.select(times), "group", join_type="left outer") for each in summaries]
+    rows = pa.concat_tables(dated).sort_by([("group", "ascending"), ("commitTimestampMs", "descending")])
+    names = [name for name in OWN_GROUPS.names if name != "group"]
+    first = rows.group_by("group", use_threads=False).aggregate([(name, "first") for name in names])
+    columns = [first["group" if name == "group" else f"{name}_first"] for name in OWN_GROUPS.names]
+    return pa.Table.from_arrays(columns, schema=OWN_GROUPS)
 
 
 def _replaced(names: Iterable[str], summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:
