@@ -51,8 +51,7 @@ import re, sys
 from pathlib import Path
 from kafka_msgs.offline.log_table import LogTable
 from kafka_msgs.pipeline.record_files import write_records
-for file in write_records(LogTable(sys.argv[1]), Path(sys.argv[2])):
-    file.path.unlink()
+write_records(LogTable(sys.argv[1]), Path(sys.argv[2]))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 
@@ -102,7 +101,7 @@ def _times(segment: Path, place: Path, rounds: int) -> Times:
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"})
     table, out, again = LogTable(segment.parent, columns=names), place / "out", place / "again.parquet"
     (file,) = _written(table, out)
-    kept = file.path.rename(place / "kept.parquet")
+    kept = (out / file.path).rename(place / "kept.parquet")
     cases: dict[str, Any] = {
         _TO_COLUMNS: lambda: _drain(walk_record_table(segment, columns=COLUMNS)),
         _TO_ROWS: lambda: _drain(table.batches()),
@@ -120,7 +119,7 @@ def _drain(items: Iterable[Any]) -> None:
 
 def _written(table: LogTable, out: Path, compression: str = "snappy") -> list[Any]:
     rmtree(out, ignore_errors=True)
-    return list(write_records(table, out, compression=compression))
+    return write_records(table, out, compression=compression)
 
 
 def _rewrite(source: Path, target: Path) -> None:

@@ -62,7 +62,7 @@ SLOW = (
     "tests/spark/test_read_less.py",
     "tests/spark/test_remote",
     "tests/spark/test_streaming.py",
-    "tests/table_formats/test_killed_writers.py",
+    "tests/tables/test_killed_writers.py",
     "tests/tap/test_clients.py",
     "tests/testing/test_cassettes.py",
     "tests/testing/test_example.py",
@@ -91,7 +91,7 @@ SYSTEM = (
     "tests/packaging/",
     "tests/pipeline/",
     "tests/spark/",
-    "tests/table_formats/",
+    "tests/tables/",
     "tests/test_benchmarks.py",
     "tests/typing/",
 )

@@ -26,6 +26,7 @@ from kafka_msgs.errors import (
     ColumnTypeError,
     CommitFailedError,
     CompressionError,
+    ConcurrentRunError,
     ConnectionFailedError,
     CorruptRecordError,
     CrcMismatchError,
@@ -70,6 +71,7 @@ from kafka_msgs.errors import (
     RequestLimitError,
     RequestRefusedError,
     SchemaError,
+    StorageError,
     TapError,
     TooManyBrokersError,
     TrailingDataError,
@@ -83,6 +85,7 @@ from kafka_msgs.errors import (
     UnknownNameError,
     UnknownSchemaError,
     UnknownTopicError,
+    UnseenFileError,
     UnsupportedFieldError,
     UnsupportedMagicError,
     UnsupportedVersionError,
@@ -277,6 +280,18 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         ForkedProcessError(filesystem="hdfs"),
         "hdfs: this process was forked from one that has used hdfs, and would wait forever; start processes by spawn "
         "or forkserver, or before the first use",
+    ),
+    (
+        StorageError(path="memory://out", reason="it cannot create files"),
+        "memory://out: it cannot create files",
+    ),
+    (
+        ConcurrentRunError(path="out", run="4f", reason="another run has committed 7"),
+        "out: run 4f is not committed: another run has committed 7",
+    ),
+    (
+        UnseenFileError(path="out/a", reason="this process does not see it"),
+        "out/a: this process does not see it",
     ),
     (
         JobPathError(path="out", reason="there is something already"),

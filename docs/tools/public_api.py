@@ -81,7 +81,7 @@ MODULES: Final = (
     "kafka_msgs.pipeline.record_files",
     "kafka_msgs.report",
     "kafka_msgs.report.json_report",
-    "kafka_msgs.table_formats",
+    "kafka_msgs.tables",
     "kafka_msgs.spark",
     "kafka_msgs.spark.jobs.group_offsets",
     "kafka_msgs.spark.jobs.log_directories",

@@ -15,10 +15,12 @@ from kafka_msgs import __version__, backend
 from kafka_msgs.cli.help import EXIT_STATUSES, HELP, FullHelpGroup
 from kafka_msgs.cli.interruption import exit_status
 from kafka_msgs.cli.render.output import CommandError, echo
-from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.errors import ConcurrentRunError, KafkaMsgsError
 
 __all__ = ["command"]
 
+_STATUSES: Final[Mapping[type[KafkaMsgsError], int]] = {ConcurrentRunError: 3}
+"""The exit statuses of errors other than 1, as in ``help.EXIT_STATUSES``."""
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "explain", "errors"),
     "Cluster": (
@@ -26,7 +28,7 @@ _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
         "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
-    "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
+    "Files": ("dump-log", "sql", "profile", "pipeline", "tables", "sample"),
     "Traffic": ("tap", "view", "capture", "redact"),
     "Tests": ("broker",),
     "Shell": ("completion",),
@@ -67,7 +69,9 @@ class _Commands(FullHelpGroup):
         except click.ClickException as error:
             raise CommandError(error.message) from None
         except KafkaMsgsError as error:
-            raise CommandError(str(error)) from None
+            failure = CommandError(str(error))
+            failure.exit_code = _STATUSES.get(type(error), failure.exit_code)
+            raise failure from None
         except KeyboardInterrupt as interruption:
             ctx.exit(exit_status(interruption))
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.options import FilesystemOptions, mask_uri
-from kafka_msgs.filesystems.path_resolution import is_remote
+from kafka_msgs.filesystems.location import is_remote, mask_uri
+from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.upload import check_empty, copy_directory
 
 if TYPE_CHECKING:

@@ -13,7 +13,14 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import save_report
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem, read_groups
+from kafka_msgs.offline.groups import (
+    OFFSETS_TOPIC,
+    GroupsRead,
+    GroupWithOffsets,
+    ReadProblem,
+    add_end_offsets,
+    read_groups,
+)
 from kafka_msgs.offline.partition_discovery import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
 from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
 
@@ -31,15 +38,17 @@ def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) 
     if not requested:
         reason = f"there is no partition of {OFFSETS_TOPIC} in it"
         raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
-    ends = end_offsets_of(partitions) if end_offsets is None else end_offsets_in(end_offsets)
+    given = None if end_offsets is None else end_offsets_in(end_offsets)
     with _progress_over(requested) as progress:
-        groups = read_groups(requested, ends, progress=progress)
+        groups = read_groups(requested, {}, progress=progress)
+    # A running broker appends records: ends are read after the commits, so that no commit is beyond its end.
     if not any(map(is_share, groups.groups)):
-        return groups
+        return add_end_offsets(groups, end_offsets_of(partitions) if given is None else given)
     shared = _of_topic(partitions, SHARE_STATE_TOPIC)
     with _progress_over(shared) as progress:
         states = read_share_states(shared, progress=progress)
-    return add_share_offsets(groups, states, topic_names(partitions), ends)
+    ends = end_offsets_of(partitions) if given is None else given
+    return add_share_offsets(add_end_offsets(groups, ends), states, topic_names(partitions), ends)
 
 
 def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:

@@ -21,15 +21,16 @@ from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
-from kafka_msgs.errors import JobPathError, MissingExtraError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.table_formats import FORMAT_NAMES
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, MissingExtraError
+from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
     from kafka_msgs.report import Report
 
-__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option"]
+__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option", "wait_option"]
 
 LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
@@ -46,6 +47,10 @@ engine_option = click.option(
     help="Execution engine; default: spark with Spark options, in a Spark session or for URIs, otherwise local.",
 )
 
+wait_option = click.option(
+    "--wait", is_flag=True, help="If another run commits its output first, run again on top of it; default: status 3."
+)
+
 
 def chosen_engine(
     engine: str | None, places: Sequence[str], master: str | None = None, conf: Sequence[str] = ()
@@ -58,7 +63,7 @@ def chosen_engine(
         if engine == LOCAL and (master or conf):
             raise click.UsageError("--master and --conf are for --engine spark")
         return engine
-    asked = master or conf or _GATEWAY in os.environ or any("://" in place for place in places) or _has_session()
+    asked = master or conf or _GATEWAY in os.environ or any(map(is_remote, places)) or _has_session()
     return SPARK if asked else LOCAL
 
 
@@ -86,13 +91,21 @@ class LogJob:
     out: str
     report_dir: Path | None
     table_format: str
+    wait: bool = False
+    """Whether the job is repeated if another run commits its output first."""
 
     def run_in(
         self, engine: str | None, master: str | None = None, conf: Sequence[str] = ()
     ) -> tuple[Report, list[str]]:
         """Run the job with the selected or required engine; return the report and its files."""
         chosen = chosen_engine(engine, (*self.inputs, self.out), master, conf)
-        return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
+        while True:
+            try:
+                return self._run_here() if chosen == LOCAL else self._run_in_spark(master, conf)
+            except ConcurrentRunError as error:
+                if not self.wait:
+                    raise
+                echo(f"{error}; it is repeated", err=True)
 
     def _run_here(self) -> tuple[Report, list[str]]:
         for package in _REPORTING:
@@ -115,7 +128,6 @@ class LogJob:
         conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
         self._check_format()
-        from kafka_msgs.filesystems.path_resolution import is_remote
         from kafka_msgs.spark.jobs.engine import spark_engine
         from kafka_msgs.spark.session import session_settings
 
@@ -139,39 +151,46 @@ class LogJob:
     @property
     def _tables(self) -> str:
         """The location of the run's Parquet tables: a directory within ``out`` if the output has another format."""
-        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/.{self.table_format}-run"
+        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/{self._run_directory}"
+
+    @property
+    def _run_directory(self) -> str:
+        return f".{self.table_format}-run"
 
     def _check_format(self) -> None:
         """Raise an error for a format that is not installed, or that does not support the output location."""
         if self.table_format == PARQUET:
             return
-        from kafka_msgs.table_formats import get_format
-        from kafka_msgs.table_formats.store_options import SCHEMES
+        from kafka_msgs.filesystems.store_options import SCHEMES
+        from kafka_msgs.tables import get_format
 
         output_format = get_format(self.table_format)
-        scheme, remote, place = self.out.partition("://")
-        if remote and (scheme not in SCHEMES or "?" in place):
+        place = Location.parse(self.out)
+        if not place.is_local and (place.scheme not in SCHEMES or place.query):
             schemes = ", ".join(SCHEMES)
             reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
     def _check(self, settings: FilesystemOptions) -> None:
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.pipeline.job import find_earlier_run
+        from kafka_msgs.tables.commit_log import CommitLog
 
-        appends = find_earlier_run(self._tables, self.inputs, self.kind.name, self.kind.options, settings)
-        if self.table_format != PARQUET and not appends:
+        log = CommitLog(Storage.at(self._tables, settings))
+        earlier = find_earlier_run(log, self.inputs, self.kind.name, self.kind.options)
+        if self.table_format != PARQUET and earlier is None:
             self._check_first(settings)
 
     def _check_first(self, settings: FilesystemOptions) -> None:
         """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
-        from kafka_msgs.filesystems.upload import check_empty as check_empty_there
-        from kafka_msgs.pipeline.record_files import check_empty
-        from kafka_msgs.table_formats import get_format
+        from kafka_msgs.filesystems.storage import Storage
+        from kafka_msgs.tables import get_format
+        from kafka_msgs.tables.commit_log import NOT_EMPTY
 
-        if "://" in self.out:
-            check_empty_there(self.out, settings)
-        else:
-            check_empty(Path(self.out))
+        storage = Storage.at(self.out, settings)
+        home = storage.local_directory
+        if set(storage.names()) - {self._run_directory} or (home is not None and home.is_file()):
+            raise JobPathError(path=str(storage), reason=NOT_EMPTY)
         get_format(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
 
     def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:
@@ -196,18 +215,21 @@ class LogJob:
         return self._written(evolve(report, facts=facts), settings)
 
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
-        from kafka_msgs.pipeline.table_output import OutputDirectory
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.pipeline.table_versions import publish_tables
-        from kafka_msgs.table_formats import get_format
+        from kafka_msgs.tables import get_format
+        from kafka_msgs.tables.commit_log import CommitLog
 
-        output_format = get_format(self.table_format, settings)
-        publish_tables(output_format, run.job.tables, OutputDirectory.of(self._tables, settings), self.out)
+        storage = Storage.at(self._tables, settings)
+        head = CommitLog(storage).head()
+        assert head is not None
+        publish_tables(get_format(self.table_format, settings), run.job.tables, storage, head, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.upload import copy_directory
         from kafka_msgs.report import write_report
 
-        if self.report_dir is None and "://" in self.out:
+        if self.report_dir is None and is_remote(self.out):
             with TemporaryDirectory() as home:
                 files = write_report(report, Path(home))
                 copy_directory(Path(home), self.out, settings)

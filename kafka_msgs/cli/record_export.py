@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.cli.render.console import console, table
@@ -23,7 +22,7 @@ _COLUMNS: Final = ("topic", "partition", "records", "damaged", "bytes of log", "
 def run_records(
     *,
     inputs: Sequence[str],
-    out: Path,
+    out: str,
     engine: str,
     columns: str | None,
     topics: Sequence[str],
@@ -50,7 +49,7 @@ def run_records(
         )
 
     with progress_over(made(Progress()).files) as progress:
-        written = list(write_records(made(progress), out, compression=compression, workers=workers))
+        written = write_records(made(progress), out, compression=compression, workers=workers)
     _show(written)
 
 

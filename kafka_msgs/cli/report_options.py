@@ -11,7 +11,7 @@ from attrs import evolve
 
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.options import mask_uri
+from kafka_msgs.filesystems.location import mask_uri
 
 if TYPE_CHECKING:
     from kafka_msgs.report import Report

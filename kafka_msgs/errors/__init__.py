@@ -47,7 +47,14 @@ from kafka_msgs.errors.columns import ColumnSizeError, ColumnTypeError, UnknownC
 from kafka_msgs.errors.groups import AssignorError, GroupError
 from kafka_msgs.errors.internal_topics import UnknownInternalTopicError
 from kafka_msgs.errors.log import LogFileError, RemoteFormatError
-from kafka_msgs.errors.options import ForkedProcessError, JobPathError, OptionError
+from kafka_msgs.errors.options import (
+    ConcurrentRunError,
+    ForkedProcessError,
+    JobPathError,
+    OptionError,
+    StorageError,
+    UnseenFileError,
+)
 from kafka_msgs.errors.producer import (
     ProducerClosedError,
     ProducerFencedError,
@@ -86,6 +93,7 @@ __all__ = [
     "ColumnTypeError",
     "CommitFailedError",
     "CompressionError",
+    "ConcurrentRunError",
     "ConnectionFailedError",
     "CorruptRecordError",
     "CrcMismatchError",
@@ -130,6 +138,7 @@ __all__ = [
     "RequestLimitError",
     "RequestRefusedError",
     "SchemaError",
+    "StorageError",
     "TapError",
     "TooManyBrokersError",
     "TrailingDataError",
@@ -143,6 +152,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownSchemaError",
     "UnknownTopicError",
+    "UnseenFileError",
     "UnsupportedFieldError",
     "UnsupportedMagicError",
     "UnsupportedVersionError",

@@ -1,4 +1,4 @@
-"""Errors in the options, paths and filesystems of functions, data sources and jobs."""
+"""Errors in the options, paths, filesystems and output of functions, data sources and jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from attrs import field
 from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.base import KafkaMsgsError, mask_credentials, shown
 
-__all__ = ["ForkedProcessError", "JobPathError", "OptionError"]
+__all__ = [
+    "ConcurrentRunError",
+    "ForkedProcessError",
+    "JobPathError",
+    "OptionError",
+    "StorageError",
+    "UnseenFileError",
+]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -53,3 +60,46 @@ class ForkedProcessError(KafkaMsgsError, OSError):
             f"{self.filesystem}: this process was forked from one that has used {self.filesystem}, and would wait "
             "forever; start processes by spawn or forkserver, or before the first use"
         )
+
+
+@define(kw_only=True, slots=False, repr=False)
+class StorageError(KafkaMsgsError, OSError):
+    """A filesystem that cannot hold the output of a job, or an operation that it refused.
+
+    Attributes: ``path`` (without credentials) and ``reason``.
+    """
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ConcurrentRunError(KafkaMsgsError):
+    """Another run has committed its output since this run began. This run changed nothing, and can be repeated.
+
+    Attributes: ``path`` (of the output), ``run`` (the id of this run) and ``reason``.
+    """
+
+    path: str
+    run: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: run {self.run} is not committed: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class UnseenFileError(KafkaMsgsError):
+    """A file of a run that one of its processes wrote and another one does not see, as on a disk that is not shared.
+
+    Attributes: ``path`` and ``reason``.
+    """
+
+    path: str
+    reason: str
+
+    def _text(self) -> str:
+        return f"{self.path}: {self.reason}"

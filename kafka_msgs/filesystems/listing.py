@@ -1,15 +1,16 @@
-"""Directory listings and wildcard matching on any filesystem."""
+"""Directory listings, recursive walks and wildcard matching on any filesystem."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 from pyarrow import fs
 
-__all__ = ["glob", "has_wildcards", "list_directory"]
+__all__ = ["glob", "has_wildcards", "list_directory", "walk_files"]
 
 _SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
 """Names of partition directories that a broker is deleting, is moving, or does not recognize (Kafka's ``LocalLog``)."""
@@ -57,3 +58,27 @@ def list_directory(filesystem: fs.FileSystem, path: str) -> list[fs.FileInfo]:
         name, slash, _ = info.path.removeprefix(f"{path}/").partition("/")
         inside[name] = fs.FileInfo(f"{path}/{name}", fs.FileType.Directory) if slash else inside.get(name, info)
     return list(inside.values())
+
+
+def walk_files(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
+    """Yield all files in a directory and its subdirectories, none if it does not exist. Raises ``OSError``.
+
+    Links to directories are followed on a local filesystem, each directory once, so that loops end.
+    """
+    if isinstance(filesystem, fs.LocalFileSystem):
+        yield from _walk_local(filesystem, path)
+        return
+    found = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
+    yield from (info for info in found if info.type == fs.FileType.File)
+
+
+def _walk_local(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
+    entered: set[tuple[int, int]] = set()
+    for directory, subdirectories, names in os.walk(path, followlinks=True):
+        status = os.stat(directory)
+        if (status.st_dev, status.st_ino) in entered:
+            subdirectories.clear()
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        found = filesystem.get_file_info([f"{directory}/{name}" for name in sorted(names)])
+        yield from (info for info in found if info.type == fs.FileType.File)

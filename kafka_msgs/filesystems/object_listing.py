@@ -11,7 +11,9 @@ from attrs import evolve
 from pyarrow import fs
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.listing import walk_files
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile, resolve_path
 from kafka_msgs.filesystems.resolver import filesystem_of
 
@@ -41,8 +43,8 @@ def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTI
 
 def list_recursively(directory: LogFile) -> list[LogFile]:
     """Return all files in a directory and its subdirectories. Raises ``OSError``."""
-    found = _filesystem(directory).get_file_info(fs.FileSelector(directory.path, recursive=True))
-    return [evolve(directory, path=info.path, size=info.size) for info in found if info.type == fs.FileType.File]
+    found = walk_files(_filesystem(directory), directory.path)
+    return [evolve(directory, path=info.path, size=info.size) for info in found]
 
 
 def _filesystem(file: LogFile) -> fs.FileSystem:

@@ -11,14 +11,12 @@ from typing import Final
 
 from attrs import field, frozen
 
-__all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions", "mask_uri"]
+__all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions"]
 
 PREFIXES: Final = ("fs.", "dfs.", "google.cloud.auth.", "storage.")
 """The prefixes of option names. Options with ``storage.`` are arguments of an ``fsspec`` filesystem."""
 
 _SECRET: Final = re.compile(r"secret|password|token|credential|access.?key|account.?key|\bsas\b|\bkey\b", re.IGNORECASE)
-_USER: Final = re.compile(r"(?<=://)[^/?@]*:[^/?@]*@")
-_PARAMETER: Final = re.compile(r"(?<=[?&])([^=&]*)=([^&]*)")
 _CREDENTIALS: Final = (
     re.compile(
         r"fs\.s3a\.(?:.*\.)?(?:access\.key|secret\.key|session\.token|aws\.credentials\.provider|assumed\.role\..*)"
@@ -93,12 +91,3 @@ def _says_more(name: str, general: str) -> bool:
     of_bucket = name.startswith("fs.s3a.bucket.") and name.endswith(general.removeprefix("fs.s3a"))
     of_account = name.startswith(f"{general}.") and general.startswith("fs.azure.")
     return name == general or of_bucket or of_account
-
-
-def mask_uri(uri: str) -> str:
-    """Return a path or URI for display, without passwords and without the values of secret parameters."""
-    return _PARAMETER.sub(_shown_parameter, _USER.sub(f"{_HIDDEN}@", uri)) if "://" in uri else uri
-
-
-def _shown_parameter(match: re.Match[str]) -> str:
-    return f"{match[1]}={_HIDDEN if _SECRET.search(match[1]) else match[2]}"

@@ -12,17 +12,18 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 from attrs import field, frozen
 
 from kafka_msgs.errors import MissingExtraError, OptionError
 from kafka_msgs.filesystems.listing import glob, has_wildcards, list_directory
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.filesystems.resolver import URI, filesystem_of, settings_for
+from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
+from kafka_msgs.log.mapped_file import MAX_SMALL_FILE
 
 try:
     from pyarrow import BufferReader, NativeFile, fs
@@ -37,7 +38,6 @@ __all__ = [
     "FileSlice",
     "LogFile",
     "file_from_uri",
-    "is_remote",
     "is_there",
     "list_siblings",
     "local_copy",
@@ -45,6 +45,7 @@ __all__ = [
     "log_files",
     "open_file",
     "resolve_path",
+    "small_copy",
 ]
 
 GONE: Final = "the file was deleted after the read was planned"
@@ -52,10 +53,6 @@ GONE: Final = "the file was deleted after the read was planned"
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
-_PARAMETERS: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
-"""The parameters of a URI. A question mark without parameters is a wildcard."""
-_SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
-"""Hadoop's URI schemes that have another name in Arrow."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ALTERNATIVES: Final = 256
 """The maximum number of paths from the braces in a path."""
@@ -98,11 +95,11 @@ class LogFile:
     @property
     def name(self) -> str:
         """The path for display, prefixed with the filesystem if it is remote."""
-        match = URI.fullmatch(self.root)
-        if match is None or "://" in self.path:
+        if not self.root or "://" in self.path:
             return self.path
-        host = match["authority"].rpartition("@")[2] if self.path.startswith("/") else ""
-        return f"{match['scheme']}://{host}{self.path}"
+        location = Location.parse(self.root)
+        host = location.authority.rpartition("@")[2] if self.path.startswith("/") else ""
+        return f"{location.scheme}://{host}{self.path}"
 
     @property
     def directory(self) -> str:
@@ -195,12 +192,6 @@ def _refuse_copies(source: str, files: Iterable[LogFile]) -> None:
             raise OptionError(source=source, option="path", value=path, reason=reason)
 
 
-def is_remote(path: str) -> bool:
-    """Return whether a path is a URI of a remote filesystem."""
-    match = URI.fullmatch(path)
-    return match is not None and match["scheme"].lower() != "file"
-
-
 def local_directory(source: str, path: str) -> Path:
     """Return the local directory at a path, whether or not it exists. Raises ``OptionError`` for remote paths."""
     if is_remote(path):
@@ -212,11 +203,11 @@ def local_directory(source: str, path: str) -> Path:
 
 def file_from_uri(uri: str, size: int) -> LogFile:
     """Return a file described only by its URI. The caller provides its bytes."""
-    match = URI.fullmatch(uri)
-    if match is None or match["scheme"] == "file":
-        return _log_file("", re.sub("^file:/*", "/", uri), size)
-    host = match["authority"] if "@" not in match["authority"] else match["authority"].rpartition("@")[2]
-    return _log_file(f"{match['scheme']}://{host}", host + match["rest"], size)
+    location = Location.parse(uri)
+    if location.is_local:
+        return _log_file("", f"/{location.path.lstrip('/')}", size)
+    host = location.authority.rpartition("@")[2]
+    return _log_file(f"{location.scheme}://{host}", host + location.path, size)
 
 
 def list_siblings(file: LogFile) -> dict[str, LogFile]:
@@ -224,6 +215,11 @@ def list_siblings(file: LogFile) -> dict[str, LogFile]:
     found = list_directory(_filesystem(file), file.directory)
     files = (info for info in found if info.type == fs.FileType.File)
     return {info.base_name: _log_file(file.root, info.path, info.size, file.fs_options) for info in files}
+
+
+def small_copy(file: LogFile) -> AbstractContextManager[tuple[Path, int]]:
+    """Provide a local copy of a small file like ``local_copy``, up to one byte more than its readers accept."""
+    return local_copy(file, end=MAX_SMALL_FILE + 1)
 
 
 @contextmanager
@@ -283,20 +279,13 @@ class ResolvedPath(NamedTuple):
 
 def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> ResolvedPath:
     """Resolve a path, whether or not it exists. Raises ``OptionError`` and ``MissingExtraError``."""
-    if path.startswith("file:"):
-        places = [str(Path(each).absolute()) for each in _decodings(_path_of_file_uri(source, path))]
-        return ResolvedPath("", NO_OPTIONS, places)
-    match = URI.fullmatch(path)
-    if match is None:
-        return ResolvedPath("", NO_OPTIONS, [str(Path(path).absolute())])
-    scheme, rest = match["scheme"].lower(), match["rest"]
-    parameters = _PARAMETERS.search(rest)
-    query = parameters[0] if parameters else ""
-    root = f"{_SAME_AS.get(scheme, scheme)}://{match['authority']}{query}"
-    own = settings_for(_SAME_AS.get(scheme, scheme), fs_options)
-    start = _start(source, path, root, own)
-    inner = rest.removesuffix(query).strip("/")
-    return ResolvedPath(root, own, [f"{start.rstrip('/')}/{each}".rstrip("/") for each in _decodings(inner)])
+    location = Location.parse(path, source)
+    if location.is_local:
+        return ResolvedPath("", NO_OPTIONS, [str(each) for each in location.local_paths()])
+    own = settings_for(location.kind, fs_options)
+    start = _start(source, path, location.root, own).rstrip("/")
+    inside = (each.strip("/") for each in location.decodings())
+    return ResolvedPath(location.root, own, [f"{start}/{each}".rstrip("/") for each in inside])
 
 
 def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> str:
@@ -306,23 +295,6 @@ def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> 
     except (OSError, TypeError, ValueError) as error:
         reason = fs_options.mask_secrets(str(error).replace(root, mask_uri(root)))
     raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
-
-
-def _path_of_file_uri(source: str, uri: str) -> str:
-    rest = uri.removeprefix("file:")
-    if not rest.startswith("//"):
-        return rest
-    host, slash, inner = rest[2:].partition("/")
-    if host not in ("", "localhost"):
-        reason = f"{host!r} is the name of a host there; a path of this machine has three slashes: file:///"
-        raise OptionError(source=source, option="path", value=uri, reason=reason)
-    return slash + inner
-
-
-def _decodings(path: str) -> list[str]:
-    """Return a path as written, and with its percent escapes decoded."""
-    decoded = unquote(path)
-    return [path] if decoded == path else [path, decoded]
 
 
 def _files_of(source: str, path: str, kind: FileKind, fs_options: FilesystemOptions) -> Iterator[LogFile]:

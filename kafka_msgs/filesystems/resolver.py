@@ -1,6 +1,6 @@
 """Resolution of URIs to filesystems with their options.
 
-Defines the mapping of schemes to libraries, and the parsing of URIs: bucket, account and parameters. URI parameters
+Defines the mapping of schemes to libraries, and the parsing of authorities: bucket and account. URI parameters
 take precedence over options, and options over environment variables.
 """
 
@@ -17,11 +17,11 @@ from pyarrow import fs
 
 from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, parameters_of, s3_arguments
 from kafka_msgs.filesystems.fsspec_bridge import hdfs_filesystem, other_filesystem
+from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 
-__all__ = ["URI", "OpenedFilesystem", "filesystem_of", "settings_for"]
+__all__ = ["OpenedFilesystem", "filesystem_of", "settings_for"]
 
-URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?]*)(?P<rest>.*)", re.DOTALL)
 _AZURE: Final = re.compile(r"(?P<container>[^@:]+)@(?P<account>[^.@:]+)\.(?P<domain>[^@:]+)")
 _AZURE_DOMAIN: Final = "dfs.core.windows.net"
 
@@ -47,11 +47,9 @@ def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> Open
     """
     if not root:
         return OpenedFilesystem(fs.LocalFileSystem(), "")
-    match = URI.fullmatch(root)
-    if match is None:
-        raise ValueError("it is not a URI")
-    kind = _KINDS.get(match["scheme"], _OTHER)
-    return kind.open(root, match["authority"], match["rest"].lstrip("/"), fs_options)
+    location = Location.parse(root)
+    kind = _KINDS.get(location.scheme, _OTHER)
+    return kind.open(root, location.authority, location.query, fs_options)
 
 
 def _s3(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
@@ -92,7 +90,7 @@ def _azure(root: str, authority: str, query: str, fs_options: FilesystemOptions)
 
 def _hdfs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
     """Return HDFS through ``hdfs_native`` if installed, otherwise through Arrow, which needs Java and ``libhdfs``."""
-    named = authority or URI.sub(lambda match: match["authority"], fs_options.get("fs.defaultFS") or "")
+    named = authority or Location.parse(fs_options.get("fs.defaultFS") or "").authority
     user, _, place = named.rpartition("@")
     host, _, port = place.partition(":")
     extra = dict(fs_options.starting("dfs.").items)

@@ -9,7 +9,8 @@ from pyarrow import fs
 
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.listing import list_directory
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import resolve_path
 from kafka_msgs.filesystems.resolver import filesystem_of
 

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
-from kafka_msgs.log.mapped_file import Mapped, map_file, read_whole
+from kafka_msgs.log.mapped_file import Mapped, last_not_zero, map_file
 
 __all__ = [
     "ABORTED_LAYOUT",
@@ -51,7 +51,6 @@ OFFSET_ENTRY_SIZE: Final = OFFSET_LAYOUT.size
 """The size of an offset index entry in bytes."""
 TIME_ENTRY_SIZE: Final = TIME_LAYOUT.size
 """The size of a time index entry in bytes."""
-_ZEROS: Final = bytes(1 << 16)
 
 
 @frozen
@@ -205,8 +204,8 @@ def _entries(
     follows: Callable[[T, T], bool],
     sound: Callable[[T], bool] = _any,
 ) -> Iterator[T | LogFileError]:
-    data = read_whole(path)
-    used = layout.size * -(-_end(data) // layout.size)
+    data = map_file(path)
+    used = layout.size * -(-last_not_zero(data) // layout.size)
     whole = min(used, len(data) // layout.size * layout.size)
     last: T | None = None
     for at in range(0, whole, layout.size):
@@ -221,14 +220,6 @@ def _entries(
     if rest:
         reason = f"{rest} bytes left, an entry has {layout.size}"
         yield _fault(path, len(data) - rest, rest, reason)
-
-
-def _end(data: bytes) -> int:
-    """Return the start of the zeros at the end of the data. An open index has 10 MB, so blocks are compared."""
-    end = len(data)
-    while data.endswith(_ZEROS, 0, end):
-        end -= len(_ZEROS)
-    return len(data[:end].rstrip(b"\0"))
 
 
 def _fault(path: Path, position: int, skipped: int, reason: str) -> LogFileError:

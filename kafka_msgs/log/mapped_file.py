@@ -18,13 +18,26 @@ from typing import Final, TypeAlias
 
 from kafka_msgs.errors import LogFileError
 
-__all__ = ["WINDOW", "Mapped", "end_of_hole", "first_not_zero", "map_file", "read_whole", "release"]
+__all__ = [
+    "MAX_SMALL_FILE",
+    "WINDOW",
+    "Mapped",
+    "end_of_hole",
+    "first_not_zero",
+    "last_not_zero",
+    "map_file",
+    "read_whole",
+    "release",
+]
 
 Mapped: TypeAlias = mmap.mmap | bytes
 """The bytes of a file. An empty file cannot be mapped, so it is ``bytes``."""
 
 WINDOW: Final = 2**25
 """The number of bytes that a walk or a search reads before it releases their pages, which limits memory use."""
+
+MAX_SMALL_FILE: Final = 2**26
+"""The maximum size in bytes of a file that is read completely. Kafka's own small files are far smaller."""
 
 _ZEROS: Final = bytes(2**20)
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
@@ -62,10 +75,18 @@ def map_file(path: Path) -> Mapped:
     return data
 
 
-def read_whole(path: Path) -> bytes:
-    """Return the content of a file. Raises the errors of ``map_file``."""
+def read_whole(path: Path, max_bytes: int = MAX_SMALL_FILE) -> bytes:
+    """Return the content of a small file.
+
+    Raises the errors of ``map_file``, and ``LogFileError`` for a file of more than ``max_bytes``, before reading it.
+    """
     with os.fdopen(_opened(path), "rb") as file:
-        return file.read()
+        size = os.fstat(file.fileno()).st_size
+        data = b"" if size > max_bytes else file.read(max_bytes + 1)
+    if max(size, len(data)) > max_bytes:
+        reason = f"the file has {max(size, len(data)):,} bytes, at most {max_bytes:,} were expected"
+        raise LogFileError(file=str(path), position=0, skipped=size, reason=reason)
+    return data
 
 
 def _opened(path: Path) -> int:
@@ -110,3 +131,15 @@ def first_not_zero(data: Mapped, start: int, end: int) -> int:
             released = release(data, released, at)
     found = _NOT_ZERO.search(data, at, end)
     return found.start() if found else end
+
+
+def last_not_zero(data: Mapped) -> int:
+    """Return the position after the last nonzero byte, or 0 if all bytes are zero."""
+    end = released = len(data)
+    while end and not data[max(end - len(_ZEROS), 0) : end].strip(b"\0"):
+        end = max(end - len(_ZEROS), 0)
+        if released - end >= WINDOW:
+            release(data, end, released)
+            released = end
+    block = data[max(end - len(_ZEROS), 0) : end]
+    return end - len(block) + len(block.rstrip(b"\0"))

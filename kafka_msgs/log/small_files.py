@@ -1,9 +1,9 @@
 """The content of the small files in a log directory, as typed values.
 
 These are producer snapshots (``.snapshot``), ``leader-epoch-checkpoint``, the offset checkpoints, ``quorum-state``,
-``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read completely. Damage always
-raises a ``LogFileError``, because the rest of a damaged small file is unusable. ``segment`` and ``indexes`` read
-segments and their indexes. In Kafka these files belong to the classes ``ProducerStateManager``,
+``partition.metadata``, ``meta.properties`` and ``.kafka_cleanshutdown``. Each file is read completely, up to a maximum
+size. Damage always raises a ``LogFileError``, because the rest of a damaged small file is unusable. ``segment`` and
+``indexes`` read segments and their indexes. In Kafka these files belong to the classes ``ProducerStateManager``,
 ``LeaderEpochCheckpointFile`` (KIP-101), ``OffsetCheckpointFile``, ``FileQuorumStateStore`` (KIP-595),
 ``PartitionMetadataFile`` (KIP-516), ``MetaProperties`` and ``CleanShutdownFileHandler`` (KIP-966).
 """
@@ -14,7 +14,8 @@ import binascii
 import json
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
@@ -251,30 +252,34 @@ class _Line:
             self.fail("an id of 22 characters was expected")
 
 
-def _lines(path: Path) -> list[_Line]:
-    lines, position = [], 0
-    for raw in read_whole(path).split(b"\n"):
-        text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+def _lines(path: Path) -> Iterator[_Line]:
+    """Yield the nonempty lines."""
+    position = 0
+    for raw in BytesIO(read_whole(path)):
+        text = raw.decode("utf-8", "backslashreplace").rstrip("\r\n")
         if text:
-            lines.append(_Line(path, position, text))
-        position += len(raw) + 1
-    return lines
+            yield _Line(path, position, text)
+        position += len(raw)
 
 
-def _checkpoint(path: Path) -> list[_Line]:
-    """Return the entries of a checkpoint.
+def _checkpoint(path: Path) -> Iterator[_Line]:
+    """Yield the entries of a checkpoint.
 
-    Its first line is the version, 0, and its second line the number of entries.
+    Its first line is the version, 0, and its second line the number of entries, which is checked after the last one.
     """
     lines = _lines(path)
-    if len(lines) < 2:
+    version, count = next(lines, None), next(lines, None)
+    if version is None or count is None:
         _fail(path, 0, path.stat().st_size, "a version and a number of entries were expected")
-    version, count, *entries = lines
     if version.number() != 0:
         version.fail("the version is not known")
-    if count.number() != len(entries):
-        count.fail(f"there are {len(entries)} entries")
-    return entries
+    expected, found = count.number(), 0
+    for found, entry in enumerate(lines, 1):
+        if found > expected:
+            count.fail("there are more entries")
+        yield entry
+    if found != expected:
+        count.fail(f"there are {found} entries")
 
 
 def _fail(path: Path, position: int, skipped: int, reason: str) -> NoReturn:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -22,7 +22,15 @@ from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.offline.partition_discovery import EndOffsets, Progress
 from kafka_msgs.records import ControlType, RecordBatch
 
-__all__ = ["OFFSETS_TOPIC", "GroupOffset", "GroupWithOffsets", "GroupsRead", "ReadProblem", "read_groups"]
+__all__ = [
+    "OFFSETS_TOPIC",
+    "GroupOffset",
+    "GroupWithOffsets",
+    "GroupsRead",
+    "ReadProblem",
+    "add_end_offsets",
+    "read_groups",
+]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
@@ -54,7 +62,18 @@ class GroupOffset:
 
     @property
     def lag(self) -> int | None:
-        """The number of unread offsets. Like in Kafka's tools, it includes markers and compacted records."""
+        """The number of unread offsets, at least 0. As in Kafka's tools, markers and compacted records count."""
+        distance = self._distance
+        return None if distance is None else max(0, distance)
+
+    @property
+    def ahead(self) -> int | None:
+        """The number of offsets by which the commit is beyond the end, as after a truncation or a new topic."""
+        distance = self._distance
+        return None if distance is None else max(0, -distance)
+
+    @property
+    def _distance(self) -> int | None:
         if self.end_offset is None or self.done is None:
             return None
         return self.end_offset - self.offset - self.done
@@ -70,13 +89,22 @@ class GroupWithOffsets:
     @property
     def lag(self) -> int | None:
         """The sum of the known lags. None if no lag is known."""
-        lags = [each.lag for each in self.offsets if each.lag is not None]
-        return sum(lags) if lags else None
+        return _sum(each.lag for each in self.offsets)
+
+    @property
+    def ahead(self) -> int | None:
+        """The sum of the known distances beyond the ends. It does not reduce the lag."""
+        return _sum(each.ahead for each in self.offsets)
 
     @property
     def last_commit(self) -> int | None:
         """The time of the latest commit. None without a commit."""
         return max((each.commit_timestamp for each in self.offsets if each.commit_timestamp is not None), default=None)
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [each for each in numbers if each is not None]
+    return sum(known) if known else None
 
 
 @frozen(kw_only=True)
@@ -111,6 +139,16 @@ def read_groups(
         loading.load(progress or Progress())
         found += [_group(each, end_offsets) for each in replay(loading.records()).groups().values()]
     return GroupsRead(groups=tuple(sorted(found, key=lambda each: each.description.group_id)), problems=tuple(problems))
+
+
+def add_end_offsets(groups: GroupsRead, end_offsets: EndOffsets) -> GroupsRead:
+    """Return the groups with end offsets, read after the commits: ends that are older make commits run ahead."""
+
+    def ended(offset: GroupOffset) -> GroupOffset:
+        return evolve(offset, end_offset=end_offsets.get((offset.topic, offset.partition)))
+
+    found = (evolve(each, offsets=tuple(map(ended, each.offsets))) for each in groups.groups)
+    return evolve(groups, groups=tuple(found))
 
 
 _Kept: TypeAlias = "tuple[int, bytes | None, bytes | None, int] | TransactionEnd"

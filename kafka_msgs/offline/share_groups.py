@@ -13,10 +13,11 @@ from uuid import UUID
 
 from attrs import evolve, frozen
 
+from kafka_msgs.analysis.latest_records import LatestRecords
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import InternalRecord
-from kafka_msgs.internal_topics.replay import TransactionEnd, replay
+from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
@@ -45,7 +46,11 @@ def read_share_states(partitions: Iterable[Partition], *, progress: Progress | N
     found: defaultdict[str, dict[tuple[UUID, int], ShareSnapshotValue]] = defaultdict(dict)
     problems: list[ReadProblem] = []
     for partition in partitions:
-        state = replay(_records(partition, problems, progress or Progress()))
+        latest = LatestRecords()
+        for record in _records(partition, problems, progress or Progress()):
+            if not isinstance(record, TransactionEnd):
+                latest.add(record)
+        state = latest.state()
         for key, value in state.select(ShareSnapshotKey, ShareSnapshotValue).items():
             found[key.group_id][key.topic_id, key.partition] = value
     return ShareGroupStates(by_group=found, problems=tuple(problems))

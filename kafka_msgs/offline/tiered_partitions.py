@@ -16,6 +16,7 @@ from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
 from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
 from kafka_msgs.log.small_files import read_offset_checkpoint
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
@@ -156,7 +157,7 @@ def _by_names(
 
 
 def _check_manifest(path: Path) -> None:
-    read_manifest(path.read_bytes(), str(path))
+    read_manifest(read_whole(path), str(path))
 
 
 def _segment(tier: Path, layout: RemoteNaming, found: RemoteOffsetRange) -> TieredSegment:

@@ -2,8 +2,8 @@
 
 ``record_files`` writes the records of log directories to Parquet. The other modules implement jobs that run
 incrementally. ``job`` controls a run and ``partition_task`` a task. ``partition_reader`` reads records from files,
-``checkpoint`` saves the state for the next run, and ``table_output`` and ``table_versions`` own the layout of the
-output.
+``checkpoint`` saves the state for the next run, and ``table_versions`` publishes tables in other formats.
+``kafka_msgs.tables`` commits the output of a run.
 
 ``group_offsets`` and ``group_state`` keep only the records that determine the final state of a partition
 (``live_records``). ``record_classification`` determines the role of each record; ``offset_tables`` and ``group_rows``

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.offset_tables import to_timestamps
+from kafka_msgs.analysis.transaction_outcomes import next_markers
 from kafka_msgs.pipeline.batch_rows import NO_HOUR, ROWS, begins
-from kafka_msgs.pipeline.offset_tables import to_timestamps
 from kafka_msgs.pipeline.partition_reader import PartitionInput
-from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
-from kafka_msgs.pipeline.transaction_outcomes import next_markers
+from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]
 
@@ -80,14 +80,14 @@ class BatchFile:
 class BatchTableWriter:
     """Writes the batches of a partition from the offset ``start`` on; ``waiting`` contains the pending batches."""
 
-    def __init__(self, new: OutputDirectory, log: PartitionInput, start: int, waiting: pa.Table) -> None:
+    def __init__(self, output: TaskOutput, log: PartitionInput, start: int, waiting: pa.Table) -> None:
         self.waiting = waiting
-        self._new = new
+        self._output = output
         self._log = log
         self._start = start
         self._rows: list[pa.Table] = []
         self._size = 0
-        self._files: list[str] = []
+        self._count = 0
 
     def add(self, batches: pa.Table) -> pa.Table:
         """Add the next batches; return the pending batches whose transaction was aborted."""
@@ -115,23 +115,22 @@ class BatchTableWriter:
             self._write_file(rows, f"{self._log.number}-{_OPEN}")
 
     def discard(self) -> None:
-        """Delete the written files."""
-        for name in self._files:
-            self._new.remove(BATCHES_TABLE, directory_of(self._log.topic), f"{name}.parquet")
+        """Remove the written files from the output."""
+        self._output.clear(BATCHES_TABLE)
 
     def _write(self, rows: pa.Table) -> None:
         rows = rows.sort_by([("segment", "ascending"), ("offset", "ascending")])
         starts = pc.indices_nonzero(begins(_one(rows, "segment"))).to_pylist()
         for start, end in pairwise([*starts, rows.num_rows]):
             segment = rows["segment"][start].as_py()
-            name = f"{self._log.number}-{segment:020}-{self._start:020}-{len(self._files)}"
+            name = f"{self._log.number}-{segment:020}-{self._start:020}-{self._count}"
             self._write_file(rows.slice(start, end - start), name)
 
     def _write_file(self, rows: pa.Table, name: str) -> None:
-        self._files.append(name)
+        self._count += 1
         table = _shown(rows, self._log.number)
         part = f"{directory_of(self._log.topic)}/{name}"
-        write_table(BATCHES_TABLE, table.to_batches(), _IN_FILE, self._new, part)
+        write_table(BATCHES_TABLE, table.to_batches(), _IN_FILE, self._output, part)
 
 
 def _ended(rows: pa.Table) -> pa.Table:

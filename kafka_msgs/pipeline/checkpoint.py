@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from attrs import field, frozen
 
 from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, ResumePoint
-from kafka_msgs.pipeline.table_output import OutputDirectory
+from kafka_msgs.tables.task_output import TaskOutput
 
 __all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]
 
 STATE: Final = "_state"
 """The directory of the checkpoints."""
 
-_FORM: Final = 2
+_FORM: Final = 3
 """The version of the checkpoint format. Checkpoints of another version are not used."""
 _FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
 
@@ -73,22 +73,22 @@ class Checkpoint:
             raise LogRewrittenError(_REWRITTEN)
 
 
-def save_checkpoint(state: Checkpoint, place: OutputDirectory, name: str) -> None:
+def save_checkpoint(state: Checkpoint, output: TaskOutput, name: str) -> None:
     """Write the checkpoint of the partition called ``name``."""
     facts = {each: getattr(state, each) for each in _FACTS}
     facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
-    place.write(json.dumps(facts).encode(), STATE, f"{name}.json")
+    output.write(json.dumps(facts).encode(), STATE, f"{name}.json")
     for table, rows in state.tables.items():
-        with place.writer(rows.schema, STATE, f"{name}-{table}.parquet") as writer:
-            writer.write_table(rows)
+        with output.writer(rows.schema, STATE, f"{name}-{table}.parquet") as writer:
+            writer.write(rows)
 
 
-def load_checkpoint(place: OutputDirectory, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
-    """Return the last run's checkpoint of a partition, with tables of these schemas; None if there is none.
+def load_checkpoint(output: TaskOutput, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
+    """Return the earlier run's checkpoint of a partition, with tables of these schemas; None if there is none.
 
     Raises ``LogRewrittenError`` for a checkpoint of another format version, and for a damaged one.
     """
-    content = place.read(STATE, f"{name}.json")
+    content = output.read_earlier(STATE, f"{name}.json")
     if content is None:
         return None
     try:
@@ -98,15 +98,15 @@ def load_checkpoint(place: OutputDirectory, name: str, schemas: Mapping[str, pa.
         return Checkpoint(
             tip=ResumePoint(**facts["tip"]),
             segments=tuple((segment, base, size) for segment, base, size in facts["segments"]),
-            tables={each: _table(place, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
+            tables={each: _table(output, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
             **{each: facts[each] for each in _FACTS},
         )
     except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
         raise LogRewrittenError(_UNREADABLE) from error
 
 
-def _table(place: OutputDirectory, name: str) -> pa.Table:
-    with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(STATE, f"{name}.parquet"))) as file:
+def _table(output: TaskOutput, name: str) -> pa.Table:
+    with pq.ParquetFile(output.open_earlier(STATE, f"{name}.parquet")) as file:
         return file.read(use_threads=False)
 
 
@@ -115,11 +115,11 @@ def problems_file(name: str) -> tuple[str, str]:
     return STATE, f"{name}-problems.parquet"
 
 
-def earlier_problems(place: OutputDirectory, name: str, state: Checkpoint, schema: pa.Schema) -> Iterator[pa.Table]:
+def earlier_problems(output: TaskOutput, name: str, state: Checkpoint, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the problems that the earlier run found before its tip."""
     left = state.problems - state.tail
     if left:
-        with pq.ParquetFile(place.filesystem.open_input_file(place.path_of(*problems_file(name)))) as file:
+        with pq.ParquetFile(output.open_earlier(*problems_file(name))) as file:
             for batch in file.iter_batches():
                 yield pa.Table.from_batches([batch.slice(0, max(left, 0))]).cast(schema)
                 left -= batch.num_rows

@@ -6,20 +6,19 @@ file. Rows of open transactions are in the file ``open``, which the next run tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_msgs.pipeline.live_records import COMMITS
-from kafka_msgs.pipeline.offset_tables import HISTORY, commit_history
-from kafka_msgs.pipeline.record_classification import ClassifiedRecords
-from kafka_msgs.pipeline.table_output import OutputDirectory
-from kafka_msgs.pipeline.transaction_outcomes import next_markers
+from kafka_msgs.analysis.live_records import COMMITS
+from kafka_msgs.analysis.offset_tables import HISTORY, commit_history
+from kafka_msgs.analysis.record_classification import ClassifiedRecords
+from kafka_msgs.analysis.transaction_outcomes import next_markers
+from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
-__all__ = ["HISTORY_TABLE", "HistoryWriter", "directory_of"]
+__all__ = ["HISTORY_TABLE", "HistoryWriter", "is_replaced"]
 
 HISTORY_TABLE: Final = "history"
 _OPEN: Final = "open"
@@ -33,14 +32,14 @@ def directory_of(number: int) -> str:
 
 
 class HistoryWriter:
-    """Writes the history of a partition from the offset ``start`` on; ``earlier`` is the output of an earlier run."""
+    """Writes the history of a partition from the offset ``start`` on. It ``resumes`` the history of an earlier run."""
 
-    def __init__(self, place: OutputDirectory, number: int, start: int, earlier: OutputDirectory | None) -> None:
-        self._path = (HISTORY_TABLE, directory_of(number))
-        self._place = place
+    def __init__(self, output: TaskOutput, number: int, start: int, *, resumes: bool) -> None:
+        self._directory = directory_of(number)
+        self._output = output
         self._name = f"{start:020}"
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting = HISTORY.empty_table() if earlier is None else _open_rows(earlier, number)
+        self._writer: TableWriter | None = None
+        self._waiting = _open_rows(output, number) if resumes else HISTORY.empty_table()
         self._new: list[pa.Table] = []
         self._markers: list[pa.Table] = []
         self._size = 0
@@ -54,7 +53,7 @@ class HistoryWriter:
         self._write(rows.filter(plain))
         self._new.append(rows.filter(pc.invert(plain)))
         self._markers.append(_markers(found.markers))
-        self._size += self._new[-1].nbytes
+        self._size += self._new[-1].nbytes + self._markers[-1].nbytes
         if self._size >= max(_BUFFER, self._waiting.nbytes):
             self._decide()
 
@@ -66,8 +65,8 @@ class HistoryWriter:
         if self._waiting.num_rows:
             at = HISTORY.get_field_index("outcome")
             outcome = pa.repeat(pa.scalar(_OPEN), self._waiting.num_rows)
-            with self._place.writer(HISTORY, *self._path, f"{_OPEN}.parquet") as writer:
-                writer.write_table(self._waiting.set_column(at, HISTORY.field(at), outcome))
+            with self._new_file(_OPEN) as writer:
+                writer.write(self._waiting.set_column(at, HISTORY.field(at), outcome))
 
     def _decide(self) -> None:
         rows = pa.concat_tables([self._waiting, *self._new, *self._markers], promote_options="default")
@@ -83,15 +82,17 @@ class HistoryWriter:
     def _write(self, rows: pa.Table) -> None:
         if rows.num_rows:
             if self._writer is None:
-                self._writer = self._place.writer(HISTORY, *self._path, f"{self._name}.parquet")
-            self._writer.write_table(rows)
+                self._writer = self._new_file(self._name)
+            self._writer.write(rows)
+
+    def _new_file(self, name: str) -> TableWriter:
+        return self._output.writer(HISTORY, HISTORY_TABLE, f"{self._directory}/{name}.parquet")
 
 
-def _open_rows(earlier: OutputDirectory, number: int) -> pa.Table:
-    path = earlier.path_of(HISTORY_TABLE, directory_of(number), f"{_OPEN}.parquet")
+def _open_rows(output: TaskOutput, number: int) -> pa.Table:
     try:
         # Open only the file: with a path, its directory would be read as a column.
-        with pq.ParquetFile(earlier.filesystem.open_input_file(path)) as file:
+        with pq.ParquetFile(output.open_earlier(HISTORY_TABLE, f"{directory_of(number)}/{_OPEN}.parquet")) as file:
             return file.read().cast(HISTORY)
     except FileNotFoundError:
         return HISTORY.empty_table()
@@ -107,7 +108,7 @@ def _markers(markers: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([markers["producer"], markers["offset"], kinds], schema=_MARKERS)
 
 
-def files_of(place: OutputDirectory, number: int) -> Iterator[str]:
-    """Yield the files of a partition in the table, by their paths in it."""
-    for name in place.subdirectory(HISTORY_TABLE, directory_of(number)).files():
-        yield f"{directory_of(number)}/{name}"
+def is_replaced(name: str, number: int, *, from_start: bool) -> bool:
+    """Return whether a run replaces a file of the table: the open rows, or all files of a partition read again."""
+    directory, _, file = name.partition("/")
+    return directory == directory_of(number) and (from_start or file == f"{_OPEN}.parquet")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_msgs.offline.log_timestamps import LogTimestamps, with_log_times
-from kafka_msgs.pipeline.commit_counters import HOURS, SHOWN_HOURS
+from kafka_msgs.pipeline.commit_hours import HOURS, SHOWN_HOURS
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult
 from kafka_msgs.pipeline.group_offsets_task import LOOKED_AT, top_rows
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS
@@ -50,7 +50,11 @@ def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, i
     sections: list[Section | ReportPart] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
-        lag_part(*with_log_times(worst.select(_LAGS).to_pylist(), places), total=_count(found, "offsets")),
+        lag_part(
+            *with_log_times(worst.select(_LAGS).to_pylist(), places),
+            total=_count(found, "offsets"),
+            totals=found.groups.select(["group", "partitions", "lag"]).to_pylist(),
+        ),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
         _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
         *_hours_plot(found),
@@ -108,7 +112,7 @@ def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
     names = busiest.sort_by(order).slice(0, _SHOWN_LINES)["group"].to_pylist()
     if not names:
         return []
-    shown = sorted(pc.unique(hours["hour"]).to_pylist())[-SHOWN_HOURS:]
+    shown = sorted(pc.unique(hours["hour"].drop_null()).to_pylist())[-SHOWN_HOURS:]
     counts = {hour: [0] * len(names) for hour in shown}
     for row in hours.filter(pc.is_in(hours["group"], pa.array(names))).to_pylist():
         if row["hour"] in counts:

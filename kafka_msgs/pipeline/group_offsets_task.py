@@ -13,25 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.errors import LogFileError
-from kafka_msgs.pipeline.checkpoint import Checkpoint
-from kafka_msgs.pipeline.commit_counters import HOURS, CommitCounters
-from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter, directory_of
-from kafka_msgs.pipeline.live_records import ROWS, LiveRecords, rows_since
-from kafka_msgs.pipeline.offset_tables import (
+from kafka_msgs.analysis.committed_offsets import CommittedOffsets
+from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.offset_tables import (
     OFFSETS,
     PENDING,
     PROBLEMS,
     EndOffsets,
-    committed_offsets,
     described_groups,
-    pending_offsets,
     with_first_commits,
 )
+from kafka_msgs.analysis.record_classification import classify
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.pipeline.checkpoint import Checkpoint
+from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, HistoryWriter
+from kafka_msgs.pipeline.commit_hours import HOURS, CommitHours
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.pipeline.record_classification import classify
-from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = [
     "LOOKED_AT",
@@ -100,56 +99,56 @@ class _OffsetsWork:
     """Processes the records of one partition."""
 
     def __init__(
-        self, ends: EndOffsets, history: bool, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+        self, ends: EndOffsets, history: bool, output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None
     ) -> None:
         self._log = log
         self._ends = ends
-        self._new = place.staging
+        self._output = output
         self._from_start = earlier is None
         if earlier is None:
-            self._counters, self._survivors = CommitCounters(), LiveRecords()
+            self._hours, self._offsets = CommitHours(), CommittedOffsets()
         else:
-            self._counters = CommitCounters(dict(earlier.numbers), earlier.tables["hours"])
-            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+            self._hours = CommitHours(earlier.tables["hours"])
+            first_offset = log.segments[0].base_offset
+            self._offsets = CommittedOffsets.from_checkpoint(earlier.tables["rows"], earlier.numbers, first_offset)
         start = 0 if earlier is None else earlier.tip.offset + 1
-        before = None if earlier is None else place
-        self._history = HistoryWriter(place.staging, log.number, start, before) if history else None
+        resumes = earlier is not None
+        self._history = HistoryWriter(output, log.number, start, resumes=resumes) if history else None
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Process the next records; return the problems among them."""
-        found = classify(records, segment.name)
-        self._survivors.add(found.rows)
-        self._counters.add(found)
+        found = classify(records, segment.name, segment.base_offset)
+        self._offsets.add(found)
+        self._hours.add(found)
         if self._history is not None:
             self._history.add(found, segment.name)
         return with_number(found.problems, self._log)
 
     def finish(self) -> CheckpointData:
         """Return the checkpoint data after the last record."""
-        rows = self._survivors.finish()
-        self._counters.count("committed", self._survivors.committed)
-        self._counters.count("aborted", self._survivors.aborted)
         if self._history is not None:
             self._history.finish()
-        return CheckpointData(self._counters.facts(), {"rows": rows, "hours": self._counters.hours})
+        rows, counts = self._offsets.checkpoint()
+        return CheckpointData(counts, {"rows": rows, "hours": self._hours.hours})
 
     def discard(self) -> None:
-        """Delete the written history."""
-        self._new.subdirectory(HISTORY_TABLE, directory_of(self._log.number)).clear()
+        """Remove the written history from the output."""
+        self._output.clear(HISTORY_TABLE)
 
     def summary(self, problems: Problems) -> GroupOffsetsSummary:
         """Write the committed and pending offsets, and return the report data."""
-        survivors, number, name = self._survivors.rows, self._log.number, self._log.name
+        survivors, number, name = self._offsets.rows, self._log.number, self._log.name
         offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
-        batches = offsets.seen(committed_offsets(survivors, number, self._ends))
-        written = write_table("offsets", batches, OFFSETS, self._new, name)
-        waiting = write_table("pending", pending.seen(pending_offsets(survivors, number)), PENDING, self._new, name)
+        batches = offsets.seen(self._offsets.offsets(number, self._ends))
+        written = write_table("offsets", batches, OFFSETS, self._output, name)
+        open_commits = pending.seen(self._offsets.pending(number))
+        waiting = write_table("pending", open_commits, PENDING, self._output, name)
         return GroupOffsetsSummary(
             number=number,
             from_start=self._from_start,
             rows={"offsets": written, "pending": waiting, "problems": problems.count},
-            numbers=self._counters.facts(),
-            hours=self._counters.hours,
+            numbers=self._offsets.counts,
+            hours=self._hours.hours,
             groups=_own_groups(survivors),
             lags=offsets.lags(),
             worst=with_first_commits(offsets.worst.rows, survivors),
@@ -203,14 +202,20 @@ class _Offsets:
 
 
 LAGS: Final = pa.schema(
-    [("group", pa.string()), ("partitions", pa.int64()), ("lag", pa.int64()), ("commitTimestampMs", pa.int64())]
+    [
+        ("group", pa.string()),
+        ("partitions", pa.int64()),
+        ("lag", pa.int64()),
+        ("ahead", pa.int64()),
+        ("commitTimestampMs", pa.int64()),
+    ]
 )
-"""Offset count, lag sum and last commit time by group."""
+"""Offset count, sums of lags and of distances beyond the end, and last commit time by group."""
 
 
 def summed_lags(rows: pa.Table) -> pa.Table:
     """Return one row of sums per group, with the columns of ``LAGS``."""
-    sums = [("partitions", "sum"), ("lag", "sum"), ("commitTimestampMs", "max")]
+    sums = [("partitions", "sum"), ("lag", "sum"), ("ahead", "sum"), ("commitTimestampMs", "max")]
     found = rows.group_by("group").aggregate(sums)
     columns = [found["group"], *(found[f"{name}_{function}"] for name, function in sums)]
     return pa.Table.from_arrays(columns, names=LAGS.names).cast(LAGS)

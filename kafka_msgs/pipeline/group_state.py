@@ -14,17 +14,17 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs.analysis.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
+from kafka_msgs.analysis.record_classification import classify_groups
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.pipeline import group_rows as rows_of
 from kafka_msgs.pipeline.checkpoint import Checkpoint
 from kafka_msgs.pipeline.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
-from kafka_msgs.pipeline.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.pipeline.record_classification import classify_groups
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec, write_partitioned, write_table
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned, write_table
 
 __all__ = ["StateRun", "StateSummary", "group_state_run"]
 
@@ -91,11 +91,11 @@ class _StateWork:
     """Processes the records of one partition."""
 
     def __init__(
-        self, names: Mapping[str, str], place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None
+        self, names: Mapping[str, str], output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None
     ) -> None:
         self._names = names
         self._log = log
-        self._new = place.staging
+        self._output = output
         self._from_start = earlier is None
         self._survivors = LiveRecords()
         if earlier is not None:
@@ -103,7 +103,7 @@ class _StateWork:
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Process the next records; return the problems among them."""
-        rows, problems = classify_groups(records, segment.name)
+        rows, problems = classify_groups(records, segment.name, segment.base_offset)
         self._survivors.add(rows)
         columns = {
             "group": pa.nulls(problems.num_rows, pa.string()),
@@ -117,7 +117,7 @@ class _StateWork:
         return CheckpointData({}, {"rows": self._survivors.finish()})
 
     def discard(self) -> None:
-        """Do nothing: another pass overwrites all files."""
+        """Do nothing: the output has no files before the last record."""
 
     def summary(self, problems: Problems) -> StateSummary:
         """Write the tables, and return the report data."""
@@ -156,9 +156,9 @@ class _StateWork:
         # The read already writes damaged parts to another file of the same table.
         part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
         if _TABLES[name].partition_by:
-            write_partitioned("kind", name, table, self._new, part)
+            write_partitioned("kind", name, table, self._output, part)
         else:
-            write_table(name, table.to_batches(), table.schema, self._new, part)
+            write_table(name, table.to_batches(), table.schema, self._output, part)
 
 
 def first_rows(name: str, rows: Rows) -> Rows:

@@ -1,36 +1,36 @@
 """The course of a run, for all jobs and engines.
 
-A run starts fresh, resumes an earlier run, or is refused. An engine processes the partitions. The new tables then
-replace the tables of the earlier run.
+A run starts fresh, resumes an earlier run, or is refused. An engine processes the partitions. One commit then makes the
+new tables visible.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
-from uuid import uuid4
 
 from attrs import field, frozen
 
-from kafka_msgs.errors import JobPathError
+from kafka_msgs.errors import JobPathError, UnseenFileError
+from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LogTimestamps
 from kafka_msgs.offline.partition_discovery import Progress
 from kafka_msgs.pipeline.checkpoint import STATE
 from kafka_msgs.pipeline.partition_reader import PartitionInput
 from kafka_msgs.pipeline.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
+from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
+from kafka_msgs.tables.current_link import finish_commit
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
-__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "local_engine", "run_job"]
+__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "identity_of", "local_engine", "run_job"]
 
 S = TypeVar("S")
 F = TypeVar("F", covariant=True)
 
-_JOB: Final = "job.json"
 _NOTHING: Final = "none.parquet"
 
 Engine: TypeAlias = Callable[
@@ -38,8 +38,8 @@ Engine: TypeAlias = Callable[
 ]
 """An engine calls a function for each partition, in any process, and returns the results in any order."""
 
-ReplacedFiles: TypeAlias = "Callable[[OutputDirectory, Sequence[S]], Iterable[str]]"
-"""Returns the files of an appended table that are replaced, by their paths in the table."""
+ReplacedFiles: TypeAlias = "Callable[[Iterable[str], Sequence[S]], Iterable[str]]"
+"""Returns the earlier files of an appended table that are replaced, by their paths in the table."""
 
 
 class JobInputs(Protocol):
@@ -80,7 +80,7 @@ class Job(Generic[S, F]):
     reading: ReadSpec[S]
     tables: Mapping[str, TableSpec]
     appended_tables: Mapping[str, ReplacedFiles[S]] = field(factory=dict)
-    combine: Callable[[Sequence[S], OutputDirectory], F]
+    combine: Callable[[Sequence[S], TaskOutput], F]
 
 
 @frozen(kw_only=True)
@@ -104,28 +104,25 @@ def local_engine(progress: Progress | None = None) -> Engine:
 
 
 def find_earlier_run(
-    out: str,
-    inputs: Sequence[str],
-    name: str,
-    options: Mapping[str, object],
-    fs_options: FilesystemOptions = NO_OPTIONS,
-) -> bool:
-    """Return whether a directory contains an earlier run of a job over the same inputs, to resume from.
+    log: CommitLog, inputs: Sequence[str], name: str, options: Mapping[str, object]
+) -> Snapshot | None:
+    """Return the latest commit of an output directory, if it is a run of a job over the same inputs to resume from.
 
-    Raises ``JobPathError`` if it contains anything else.
+    Returns None for a directory that is empty, apart from the leftovers of runs that committed nothing. Raises
+    ``JobPathError`` if it contains anything else.
     """
-    place, is_file = OutputDirectory.of(out, fs_options), "://" not in out and Path(out).is_file()
-    if not is_file and place.is_empty():
-        return False
-    wanted = _identity(inputs, name, options)
-    found = None if is_file else _identity_in(place)
-    if found is None or found.keys() != wanted.keys() or found["job"] != name:
-        raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
+    out = str(log.storage)
+    if log.is_unused():
+        return None
+    head = log.head()
+    wanted, found = identity_of(inputs, name, options), head.identity if head else {}
+    if found.keys() != wanted.keys() or found["job"] != name:
+        raise JobPathError(path=out, reason=NOT_EMPTY)
     for what in wanted:
         if found[what] != wanted[what]:
             reason = f"it holds a run with other {what} ({_said(found[what])}); nothing is overwritten"
             raise JobPathError(path=out, reason=reason)
-    return True
+    return head
 
 
 def run_job(
@@ -135,53 +132,67 @@ def run_job(
     fs_options: FilesystemOptions = NO_OPTIONS,
     say: Callable[[str], None] = lambda _: None,
 ) -> F:
-    """Run a job, write its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
+    """Run a job, commit its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
 
     ``say`` is called with a sentence about each partition that had to be reread from its start. Raises
-    ``JobPathError`` if ``out`` contains anything else than an earlier run, and ``OSError``.
+    ``JobPathError`` if ``out`` contains anything else than an earlier run, ``ConcurrentRunError`` if another run has
+    committed in between, ``UnseenFileError`` if the processes of the run do not share ``out``, and ``OSError``.
     """
-    job = run.job
-    appends = find_earlier_run(out, run.inputs, job.name, job.options, fs_options)
-    place = OutputDirectory.of(out, fs_options)
-    place.begin()
-    task = TaskSpec(run=uuid4().hex, place=place, reading=job.reading, resumes=appends)
-    done = sorted(each(partial(run_partition, task), run.logs), key=lambda one: (one.topic, one.number))
-    for one in done:
+    job, log = run.job, CommitLog(Storage.at(out, fs_options))
+    base = find_earlier_run(log, run.inputs, job.name, job.options)
+    token = log.begin(identity_of(run.inputs, job.name, job.options), base)
+    task = TaskSpec(storage=log.storage, token=token, reading=job.reading)
+    results = _one_per_partition(log, run.logs, each(partial(run_partition, task), run.logs))
+    for one in results:
         if one.reread_reason:
             say(f"{one.topic}-{one.number} was read from its start again: {one.reread_reason}")
-    summaries = [one.summary for one in done]
-    found = job.combine(summaries, place.staging)
-    place.staging.write(json.dumps(_identity(run.inputs, job.name, job.options)).encode(), STATE, _JOB)
-    _put(job, place, summaries, [one.attempt for one in done])
+    output = TaskOutput.start(log.storage, token)
+    summaries = [one.summary for one in results]
+    found = job.combine(summaries, output)
+    log.commit(token, _committed_tables(job, base, results, summaries, output))
+    finish_commit(log)
     return found
 
 
-def _put(job: Job[S, F], place: OutputDirectory, summaries: Sequence[S], attempts: Sequence[str]) -> None:
-    """Publish the tables. An empty table also gets a file, which defines the columns."""
-    written, extended = place.written(attempts), dict[str, set[str]]()
-    for name, table in job.tables.items():
-        there = set(place.subdirectory(name).files())
-        replaced = set(job.appended_tables[name](place, summaries)) if name in job.appended_tables else there
-        if name not in written and not there - replaced:
-            place.staging.writer(table.schema, name, _NOTHING).close()
-        if name in job.appended_tables:
-            extended[name] = replaced
-    place.publish([name for name in (*job.tables, STATE) if name not in extended], extended, attempts)
+def _one_per_partition(
+    log: CommitLog, partitions: Sequence[PartitionInput], results: Iterable[TaskResult[S]]
+) -> list[TaskResult[S]]:
+    """Return the result of one attempt for each partition. Raises ``UnseenFileError`` if one is missing."""
+    found: dict[tuple[str, int], TaskResult[S]] = {}
+    for one in results:
+        found.setdefault((one.topic, one.number), one)
+    missing = {(each.topic, each.number) for each in partitions} - found.keys()
+    if missing:
+        reason = f"{len(missing)} of {len(partitions)} partitions have no result"
+        raise UnseenFileError(path=str(log.storage), reason=reason)
+    return [found[key] for key in sorted(found)]
 
 
-def _identity(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
-    paths = [each if "://" in each else str(Path(each).absolute()) for each in inputs]
-    return {"job": name, "inputs": sorted(paths), **options}
+def _committed_tables(
+    job: Job[S, F],
+    base: Snapshot | None,
+    results: Sequence[TaskResult[S]],
+    summaries: Sequence[S],
+    output: TaskOutput,
+) -> dict[str, list[WrittenFile]]:
+    """Return the files of each table: the remaining earlier files, and the new ones."""
+    tables: dict[str, list[WrittenFile]] = {}
+    for name in (*job.tables, STATE):
+        earlier = base.tables.get(name, {}) if base and name in job.appended_tables else {}
+        replaced = set(job.appended_tables[name](earlier, summaries)) if earlier else set()
+        new = [file for one in results for file in one.files.get(name, ())]
+        files = {each: file for each, file in earlier.items() if each not in replaced}
+        if name in job.tables and not (files or new or output.files.get(name)):
+            # An empty table also has a file, which defines the columns.
+            output.writer(job.tables[name].schema, name, _NOTHING).close()
+        own = output.files.get(name, {}).values()
+        tables[name] = list({**files, **{file.name: file for file in (*new, *own)}}.values())
+    return tables
 
 
-def _identity_in(place: OutputDirectory) -> dict[str, object] | None:
-    # If a run was killed while it published its tables, its state is still in the staging directory.
-    content = place.read(STATE, _JOB) or (place.staging.read(STATE, _JOB) if place.plan() is not None else None)
-    try:
-        found = json.loads(content or b"")
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and "job" in found else None
+def identity_of(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Return the identity of a run, without credentials. A run resumes only a run with the same identity."""
+    return {"job": name, "inputs": sorted(Location.parse(each).identity for each in inputs), **options}
 
 
 def _said(value: object) -> str:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.filesystems.location import Location
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LocalTimes
 from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in, topic_names
@@ -26,11 +27,8 @@ class LocalInputs:
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
-        for each in paths:
-            if "://" in each:
-                raise JobPathError(path=each, reason="the local engine reads directories of this machine only")
         self.paths = tuple(paths)
-        self._partitions = partitions_in(map(Path, paths))
+        self._partitions = partitions_in(map(_local, paths))
 
     def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
         """Return the partitions, optionally of one topic. Raises ``JobPathError`` if none is found, and ``OSError``."""
@@ -54,6 +52,14 @@ class LocalInputs:
     def names(self) -> Mapping[str, str]:
         """Return the known topic names by topic id."""
         return {str(topic_id): name for topic_id, name in topic_names(self._partitions).items()}
+
+
+def _local(text: str) -> Path:
+    location = Location.parse(text)
+    if not location.is_local:
+        raise JobPathError(path=location.shown, reason="the local engine reads directories of this machine only")
+    found = [Path(each) for each in location.decodings()]
+    return next((each for each in found if each.exists()), found[0])
 
 
 def _log(partition: Partition) -> PartitionInput:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import asdict, frozen
 
+from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
 from kafka_msgs.columns.record_tables import Fault, walk_record_table
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
@@ -36,9 +37,6 @@ __all__ = [
     "SegmentPart",
     "local_segment",
 ]
-
-RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
-"""The record columns for all readers."""
 
 _POSITION: Final = "batch_position"
 _TIP: Final = (*RECORD_COLUMNS, "partition_leader_epoch")

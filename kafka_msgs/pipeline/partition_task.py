@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
-from uuid import uuid4
 
 import pyarrow as pa
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.offline.partition_discovery import Progress
 from kafka_msgs.pipeline.checkpoint import Checkpoint, earlier_problems, load_checkpoint, problems_file, save_checkpoint
 from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
-from kafka_msgs.pipeline.table_output import OutputDirectory
+from kafka_msgs.tables.commit_log import RunToken, WrittenFile
+from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
 __all__ = [
     "PROBLEMS_TABLE",
@@ -69,7 +70,7 @@ class Problems:
 
 
 class PartitionProcessor(Protocol[SummaryT]):
-    """Processes the records of one partition for a job. It writes to the ``staging`` directory of its output."""
+    """Processes the records of one partition for a job, and writes the rows to its output."""
 
     def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
         """Process the next records; return the problems among them."""
@@ -81,20 +82,20 @@ class PartitionProcessor(Protocol[SummaryT]):
         """Write the tables and return the report data. This is the last call."""
 
     def discard(self) -> None:
-        """Delete the files that the next pass would not overwrite, after this pass failed."""
+        """Remove the written files from the output, after this pass failed."""
 
 
 @frozen(kw_only=True)
 class ReadSpec(Generic[S]):
     """The specification of how a job reads a partition.
 
-    ``start`` creates the processor from the output directory, the partition and the earlier checkpoint. ``tables``
+    ``start`` creates the processor from the output, the partition and the earlier checkpoint. ``tables``
     contains the schemas of the ``CheckpointData`` tables. ``columns`` lists record columns in addition to
     ``partition_reader.RECORD_COLUMNS``. ``damage`` returns the row for an unreadable part of a file, with the columns
     of ``problems``. With ``exact`` an earlier checkpoint is used only if no data already read was rewritten.
     """
 
-    start: Callable[[OutputDirectory, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
+    start: Callable[[TaskOutput, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
     tables: Mapping[str, pa.Schema]
     problems: pa.Schema
     damage: Callable[[PartitionInput, LogFileError], Mapping[str, Any]]
@@ -104,26 +105,23 @@ class ReadSpec(Generic[S]):
 
 @frozen(kw_only=True)
 class TaskSpec(Generic[S]):
-    """The settings shared by all partitions of a run: its name, its output directory, its read specification, and
-    whether it resumes an earlier run.
-    """
+    """The settings shared by all partitions of a run: the output location, the token and the read specification."""
 
-    run: str
-    place: OutputDirectory
+    storage: Storage
+    token: RunToken
     reading: ReadSpec[S]
-    resumes: bool = False
 
 
 @frozen(kw_only=True)
 class TaskResult(Generic[S]):
     """The result of a task. ``reread_reason`` is set if a partition was reread from its start despite an earlier run.
 
-    ``attempt`` names the directory below ``_new`` that contains its files.
+    ``files`` are the complete files that it wrote, by table.
     """
 
     topic: str
     number: int
-    attempt: str
+    files: Mapping[str, tuple[WrittenFile, ...]]
     reread_reason: str | None
     summary: S
 
@@ -131,56 +129,60 @@ class TaskResult(Generic[S]):
 def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | None = None) -> TaskResult[S]:
     """Read the new records of a partition, write its part of the tables and its checkpoint, and return its summary.
 
-    Raises ``OSError``.
+    Raises ``OSError``, and ``UnseenFileError`` in a process that does not see the output location of the run.
     """
-    # A task may have several concurrent attempts, so each one writes to a separate directory.
-    attempt = uuid4().hex
-    task = evolve(task, place=evolve(task.place, attempt=attempt))
+    # A task may have several concurrent attempts, so each one writes its own files.
+    output = TaskOutput.start(task.storage, task.token)
     again, topic_id = None, log.topic_id()
     try:
-        earlier = load_checkpoint(task.place, log.name, task.reading.tables) if task.resumes else None
+        earlier = load_checkpoint(output, log.name, task.reading.tables)
         if earlier is not None:
             earlier.check(log, topic_id, exact=task.reading.exact)
-        summary = _PartitionPass(task, log, topic_id, earlier).run(progress)
+        summary = _PartitionPass(task, output, log, topic_id, earlier).run(progress)
     except LogRewrittenError as difference:
         again = str(difference)
-        summary = _PartitionPass(task, log, topic_id, None).run(progress)
-    return TaskResult(topic=log.topic, number=log.number, attempt=attempt, reread_reason=again, summary=summary)
+        summary = _PartitionPass(task, output, log, topic_id, None).run(progress)
+    files = {table: tuple(found.values()) for table, found in output.files.items()}
+    return TaskResult(topic=log.topic, number=log.number, files=files, reread_reason=again, summary=summary)
 
 
 class _PartitionPass(Generic[S]):
     """One pass over a log, from the tip of ``earlier`` or from its start."""
 
     def __init__(
-        self, task: TaskSpec[S], log: PartitionInput, topic_id: str | None, earlier: Checkpoint | None
+        self,
+        task: TaskSpec[S],
+        output: TaskOutput,
+        log: PartitionInput,
+        topic_id: str | None,
+        earlier: Checkpoint | None,
     ) -> None:
-        self._task = task
+        self._run = task.token.run
+        self._output = output
         self._log = log
         self._topic_id = topic_id
         self._earlier = earlier
         self._reading = task.reading
         self._problems = Problems(task.reading.problems)
-        self._writers: list[Any] = []
-        self._work = task.reading.start(task.place, log, earlier)
+        self._writers: list[TableWriter] = []
+        self._work = task.reading.start(output, log, earlier)
 
     def run(self, progress: Progress | None) -> S:
         tip = None if self._earlier is None else self._earlier.tip
         reader = PartitionReader(self._log.segments, tip, progress, columns=self._reading.columns)
         try:
             self._read(reader)
-        except LogRewrittenError:
+        except BaseException:
             self._discard()
             raise
-        finally:
-            for writer in self._writers:
-                writer.close()
+        for writer in self._writers:
+            writer.close()
         self._save(reader, self._work.finish())
         return self._work.summary(self._problems)
 
     def _read(self, reader: PartitionReader) -> None:
-        place, name = self._task.place, self._log.name
         if self._earlier is not None:
-            for found in earlier_problems(place, name, self._earlier, self._reading.problems):
+            for found in earlier_problems(self._output, self._log.name, self._earlier, self._reading.problems):
                 self._add_problems(found)
         for segment, item in reader:
             if isinstance(item, LogFileError):
@@ -195,9 +197,9 @@ class _PartitionPass(Generic[S]):
         if not found.num_rows:
             return
         if not self._writers:
-            self._writers = [self._task.place.staging.writer(self._reading.problems, *path) for path in self._files()]
+            self._writers = [self._output.writer(self._reading.problems, *path) for path in self._files()]
         for writer in self._writers:
-            writer.write_table(found)
+            writer.write(found)
         self._problems.add(found)
 
     def _files(self) -> tuple[tuple[str, str], ...]:
@@ -205,17 +207,15 @@ class _PartitionPass(Generic[S]):
 
     def _discard(self) -> None:
         for writer in self._writers:
-            writer.close()
+            writer.abandon()
         self._writers = []
-        for path in self._files():
-            self._task.place.staging.remove(*path)
         self._work.discard()
 
     def _save(self, reader: PartitionReader, kept: CheckpointData) -> None:
         if reader.tip is None:
             return
         state = Checkpoint(
-            run=self._task.run,
+            run=self._run,
             topic_id=self._topic_id,
             tip=reader.tip,
             segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
@@ -224,4 +224,4 @@ class _PartitionPass(Generic[S]):
             numbers=kept.numbers,
             tables=kept.tables,
         )
-        save_checkpoint(state, self._task.place.staging, self._log.name)
+        save_checkpoint(state, self._output, self._log.name)

@@ -1,24 +1,29 @@
 """The records of log directories as Parquet files, each written with the memory of a few row batches.
 
-Defines the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. A
-file is complete once it has its final name; until then it has another suffix.
+Defines the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. All
+files become visible by one commit, so that an ended export leaves no part of a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.offline.log_table import ERROR, LogTable, SegmentRows
 from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, RunToken, WrittenFile
+from kafka_msgs.tables.current_link import finish_commit
+from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
 __all__ = ["RecordFile", "write_records"]
 
@@ -34,17 +39,17 @@ _REPEATED: Final = ["timestampType", "codec", "magic", "transactional", "control
 _COUNTERS: Final = {"offset": "DELTA_BINARY_PACKED", "sequence": "DELTA_BINARY_PACKED"}
 _RANGES: Final = ["offset", "timestamp", "timestampMs"]
 """Columns with minimum and maximum values, by which readers skip parts of a file."""
-_UNFINISHED: Final = ".unfinished"
+_TABLE: Final = "records"
 
 
 @frozen(kw_only=True)
 class RecordFile:
-    """A written file: its partition, its record count, its size, and the size of the source segment.
+    """A written file: its path in the output directory, its partition, its record count, and its size in bytes.
 
-    ``damaged`` counts the rows that report damage. They do not count as records.
+    ``damaged`` counts the rows that report damage. They do not count as records. ``read`` is the size of the segment.
     """
 
-    path: Path
+    path: str
     topic: str
     partition: int
     records: int
@@ -53,30 +58,37 @@ class RecordFile:
     read: int
 
 
-def check_empty(out: Path) -> None:
-    """Raise ``JobPathError`` if ``out`` is not empty or not a directory."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise JobPathError(path=str(out), reason="it exists and is not an empty directory; nothing is overwritten")
+_Result: TypeAlias = tuple[WrittenFile, RecordFile] | None
 
 
-def write_records(table: LogTable, out: Path, *, compression: str = "snappy", workers: int = 1) -> Iterator[RecordFile]:
-    """Write the records of a table to Parquet files, one per non-empty segment, and yield the written files.
+def write_records(
+    table: LogTable, out: str | Path, *, compression: str = "snappy", workers: int = 1
+) -> list[RecordFile]:
+    """Write the records of a table to Parquet files, one per non-empty segment, and return the written files.
 
-    ``topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` contains the records of the first segment of
-    that partition. Hive, Spark, DuckDB and Polars read the directory names as the columns ``topic`` and ``partition``.
-    A damaged part is a row with the reason in ``_error``. Memory use does not depend on file sizes. Two or more
-    workers run as that many processes and write the same files. Raises the errors of reading the table, and
-    ``JobPathError`` if ``out`` is not empty.
+    ``current/records/topic=orders/partition=0/00000000000000000000.parquet`` below ``out`` contains the records of the
+    first segment of that partition. Hive, Spark, DuckDB and Polars read the directory names as the columns ``topic``
+    and ``partition``. On an object store, the manifest in ``_commits`` lists the files instead of ``current``. A
+    damaged part is a row with the reason in ``_error``. Memory use does not depend on file sizes. Two or more workers
+    run as that many processes and write the same files. Raises the errors of reading the table, and ``JobPathError`` if
+    ``out`` is not empty.
     """
-    check_empty(out)
-    segments, write = list(table.segments()), partial(_write, out, compression)
+    log = CommitLog(Storage.at(str(out)))
+    if not log.is_unused():
+        raise JobPathError(path=str(log.storage), reason=NOT_EMPTY)
+    segments = list(table.segments())
+    token = log.begin({"job": _TABLE}, None)
+    write = partial(_write, log.storage, token, compression)
     written = map(write, segments) if workers == 1 else _in_processes(write, segments, table.progress, workers)
-    yield from (file for file in written if file is not None)
+    results = [one for one in written if one is not None]
+    log.commit(token, {_TABLE: [file for file, _ in results]})
+    finish_commit(log)
+    return [record_file for _, record_file in results]
 
 
 def _in_processes(
-    write: Callable[[SegmentRows], RecordFile | None], segments: Sequence[SegmentRows], progress: Progress, workers: int
-) -> Iterator[RecordFile | None]:
+    write: Callable[[SegmentRows], _Result], segments: Sequence[SegmentRows], progress: Progress, workers: int
+) -> Iterator[_Result]:
     """Write with worker processes, and yield their files in segment order."""
     # The processes are spawned: after a fork, Arrow's threads would be missing.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
@@ -89,45 +101,40 @@ def _in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-def _write(out: Path, compression: str, segment: SegmentRows) -> RecordFile | None:
+def _write(storage: Storage, token: RunToken, compression: str, segment: SegmentRows) -> _Result:
     """Write the file of a segment; return None if it has no rows."""
     names = [name for name in segment.table.schema.names if name not in _IN_PATH]
-    path = out / f"topic={segment.topic}" / f"partition={segment.partition}" / f"{segment.path.stem}.parquet"
-    unfinished = path.with_suffix(_UNFINISHED)
-    writer, rows, damaged = None, 0, 0
-    try:
+    name = f"topic={segment.topic}/partition={segment.partition}/{segment.path.stem}.parquet"
+    output, damaged = TaskOutput.start(storage, token), 0
+    with ExitStack() as opened:
+        writer: TableWriter | None = None
         for batch in segment.rows:
+            rows = batch.select(names)
             if writer is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                writer = _writer(unfinished, batch.select(names).schema, compression)
-            writer.write_batch(batch.select(names))
-            rows += batch.num_rows
+                options = _parquet_options(rows.schema, compression)
+                writer = opened.enter_context(output.writer(rows.schema, _TABLE, name, **options))
+            writer.write(rows)
             damaged += batch.num_rows - batch.column(ERROR).null_count
-    finally:
-        if writer is not None:
-            writer.close()
     if writer is None:
         return None
-    unfinished.replace(path)
-    return RecordFile(
-        path=path,
+    file = output.files[_TABLE][name]
+    return file, RecordFile(
+        path=file.path,
         topic=segment.topic,
         partition=segment.partition,
-        records=rows - damaged,
+        records=file.rows - damaged,
         damaged=damaged,
-        size=path.stat().st_size,
+        size=file.size,
         read=segment.size,
     )
 
 
-def _writer(path: Path, schema: Any, compression: str) -> Any:
+def _parquet_options(schema: pa.Schema, compression: str) -> dict[str, Any]:
     names = set(schema.names)
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression=compression,
-        compression_level=_LEVELS.get(compression),
-        use_dictionary=[name for name in _REPEATED if name in names],
-        column_encoding={name: encoding for name, encoding in _COUNTERS.items() if name in names} or None,
-        write_statistics=[name for name in _RANGES if name in names],
-    )
+    return {
+        "compression": compression,
+        "compression_level": _LEVELS.get(compression),
+        "use_dictionary": [name for name in _REPEATED if name in names],
+        "column_encoding": {name: encoding for name, encoding in _COUNTERS.items() if name in names} or None,
+        "write_statistics": [name for name in _RANGES if name in names],
+    }

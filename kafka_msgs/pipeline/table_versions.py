@@ -1,4 +1,4 @@
-"""The tables of a run, published as table versions in another format. Every run adds one version.
+"""The tables of a commit, published as table versions in another format. Every run adds one version.
 
 The run also keeps its Parquet tables, which the next run resumes from. A table with keys is compared with its latest
 version, and only the differences are merged. Tables without keys are written as a stream.
@@ -9,23 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
-from kafka_msgs.table_formats import TableFormat, add_day_column
-from kafka_msgs.table_formats.parquet import parquet_rows
+import pyarrow as pa
 
-__all__ = ["publish_tables"]
+from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.tables import TableFormat, add_day_column
+from kafka_msgs.tables.commit_log import Snapshot
+from kafka_msgs.tables.parquet import parquet_rows
+from kafka_msgs.tables.task_output import TableSpec
+
+__all__ = ["publish_tables", "table_rows"]
 
 _DAY: Final = "day"
 
 
-def publish_tables(form: TableFormat, tables: Mapping[str, TableSpec], run: OutputDirectory, out: str) -> None:
-    """Publish the tables of the run in ``run`` as new versions of the tables in ``out``, a path or URI."""
+def publish_tables(
+    form: TableFormat, tables: Mapping[str, TableSpec], storage: Storage, snapshot: Snapshot, out: str
+) -> None:
+    """Publish the tables of a commit as new versions of the tables in ``out``, a path or URI."""
     for name, table in tables.items():
-        _publish(form, table, run.subdirectory(name), f"{out.rstrip('/')}/{name}")
+        _publish(form, table, table_rows(storage, snapshot, name, table.schema), f"{out.rstrip('/')}/{name}")
 
 
-def _publish(form: TableFormat, table: TableSpec, source: OutputDirectory, place: str) -> None:
-    rows = parquet_rows(source.path, table.schema, filesystem=source.filesystem)
+def table_rows(storage: Storage, snapshot: Snapshot, name: str, schema: pa.Schema) -> pa.RecordBatchReader:
+    """Return the rows of a committed table."""
+    files = [storage.full_path(each.path) for each in snapshot.tables[name].values()]
+    return parquet_rows(files, schema, filesystem=storage.filesystem, base=storage.full_path(""))
+
+
+def _publish(form: TableFormat, table: TableSpec, rows: pa.RecordBatchReader, place: str) -> None:
     if table.keys:
         form.publish(rows.read_all(), place, table.keys, table.partition_by)
     elif table.time:

@@ -6,15 +6,15 @@ records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from kafka_msgs.pipeline.batch_table import BATCHES, BATCHES_TABLE, BatchFile, directory_of
 from kafka_msgs.pipeline.hourly_stats import PROFILE
 from kafka_msgs.pipeline.job import Job, JobInputs, JobRun
 from kafka_msgs.pipeline.partition_task import PROBLEMS_TABLE
-from kafka_msgs.pipeline.table_output import OutputDirectory, TableSpec
 from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, PROFILE_TABLE, READING, ProfileSummary
+from kafka_msgs.tables.task_output import TableSpec
 
 __all__ = ["NAME", "ProfileRun", "topic_profile_run"]
 
@@ -43,15 +43,15 @@ def topic_profile_run(inputs: JobInputs) -> ProfileRun:
     return JobRun(job=job, inputs=inputs.paths, logs=inputs.logs())
 
 
-def _replaced(place: OutputDirectory, summaries: Sequence[ProfileSummary]) -> Iterator[str]:
+def _replaced(names: Iterable[str], summaries: Sequence[ProfileSummary]) -> Iterator[str]:
     """Yield the batch files that this run replaces.
 
     These are the files with pending rows, the files of deleted segments and partitions, and the files of runs with the
     same or a later start offset. A partition that was read from its start replaces all its files.
     """
     known = {(directory_of(each.topic), each.number): each for each in summaries}
-    for path in place.subdirectory(BATCHES_TABLE).files():
-        file = BatchFile.at(path)
+    for name in names:
+        file = BatchFile.at(name)
         summary = known.get((file.directory, file.number)) if file else None
         if file is None or summary is None or file.segment not in summary.bases or file.start >= summary.start:
-            yield path
+            yield name

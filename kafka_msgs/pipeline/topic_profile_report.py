@@ -15,7 +15,7 @@ from attrs import evolve
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import newest_of
 from kafka_msgs.offline.metadata_log_state import read_metadata_log_state
-from kafka_msgs.pipeline.commit_counters import SHOWN_HOURS
+from kafka_msgs.pipeline.commit_hours import SHOWN_HOURS
 from kafka_msgs.pipeline.hourly_stats import PROFILE, SUMMED
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS
 from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, ProfileSummary
@@ -26,7 +26,7 @@ from kafka_msgs.report.sections.skew import broker_part, partition_part
 __all__ = ["topic_profile_report"]
 
 _SERIES: Final = 10_000
-"""The number of largest partitions and segments in the report sections about them."""
+"""The number of largest segments in the report sections about them."""
 _SHOWN_TOPICS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_PROFILE: Final = tuple(name for name in PROFILE.names if name != "hourMs")
@@ -38,16 +38,15 @@ def topic_profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[
     """Return the report about a run; ``places`` may include the metadata log. Raises ``OSError``."""
     topics, cluster = _topics(found), read_metadata_log_state(places.values())
     segments = _largest(chain.from_iterable(each.segments for each in found), "segment")
-    partitions = _largest(
-        {"topic": each.topic, "partition": each.number, **_two(each.sums)} for each in found if each.sums
-    )
+    # Sums are over all partitions; only tables and plots are limited.
+    partitions = [{"topic": each.topic, "partition": each.number, **_two(each.sums)} for each in found if each.sums]
     newest = newest_of(row["newestMs"] for row in segments)
     sections: list[Section | ReportPart] = [
         _table("Topics", ("topic", "partitions", *SUMMED), topics[:REPORT_ROWS], len(topics)),
         *_size_plot(topics[:_SHOWN_TOPICS]),
         *_hours_plot(found),
         retention_part(segments, cluster.configs, newest, total=sum(each.segment_count for each in found)),
-        partition_part(partitions, total=sum(1 for each in found if each.sums)),
+        partition_part(partitions),
         broker_part(partitions, cluster.placements),
         _codecs(found),
         _profile(found),

@@ -17,7 +17,7 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.pipeline.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
 from kafka_msgs.pipeline.batch_table import BatchTableWriter, directory_of
 from kafka_msgs.pipeline.checkpoint import Checkpoint
-from kafka_msgs.pipeline.commit_counters import SHOWN_HOURS
+from kafka_msgs.pipeline.commit_hours import SHOWN_HOURS
 from kafka_msgs.pipeline.hourly_stats import (
     FIGURES,
     PRODUCERS,
@@ -31,7 +31,7 @@ from kafka_msgs.pipeline.hourly_stats import (
 )
 from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.pipeline.table_output import OutputDirectory, write_table
+from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = ["PROBLEMS", "PROFILE_TABLE", "READING", "ProfileSummary"]
 
@@ -93,16 +93,16 @@ def _damage(log: PartitionInput, fault: LogFileError) -> Mapping[str, Any]:
 class _ProfileWork:
     """Processes the records of one partition. ``_last`` maps segments to the time of their last client batch."""
 
-    def __init__(self, place: OutputDirectory, log: PartitionInput, earlier: Checkpoint | None) -> None:
+    def __init__(self, output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None) -> None:
         self._log = log
-        self._new = place.staging
+        self._output = output
         self._start = 0 if earlier is None else earlier.tip.offset + 1
         self._bases = {each.base_offset for each in log.segments}
         tables = {} if earlier is None else {
             name: rows_of_segments(rows, self._bases) for name, rows in earlier.tables.items()
         }  # fmt: skip
         self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
-        self._batches = BatchTableWriter(place.staging, log, self._start, tables.get("waiting", ROWS.empty_table()))
+        self._batches = BatchTableWriter(output, log, self._start, tables.get("waiting", ROWS.empty_table()))
         numbers = {} if earlier is None else earlier.numbers
         self._last = {int(base): time for base, time in numbers.items() if int(base) in self._bases}
         self._held = ROWS.empty_table()
@@ -162,7 +162,7 @@ class _ProfileWork:
         return pc.and_(late, waiting["first"].combine_chunks())
 
     def discard(self) -> None:
-        """Delete the written batches."""
+        """Remove the written batches from the output."""
         self._batches.discard()
 
     def summary(self, problems: Problems) -> ProfileSummary:
@@ -171,7 +171,7 @@ class _ProfileWork:
         profile = profile_of(figures, self._figures.producers(), self._log.topic, self._log.number)
         rows, segments = profile.drop_columns("topic"), self._segments(figures)
         part = f"{directory_of(self._log.topic)}/{self._log.number}"
-        write_table(PROFILE_TABLE, rows.to_batches(), rows.schema, self._new, part)
+        write_table(PROFILE_TABLE, rows.to_batches(), rows.schema, self._output, part)
         timed = profile.filter(profile["hourMs"].is_valid())
         return ProfileSummary(
             topic=self._log.topic,

@@ -8,7 +8,7 @@ Avro                                 Arrow
 int, long, float, double, boolean    int32, int64, float, double, bool
 string, enum, uuid                   string
 bytes, fixed                         binary
-decimal                              decimal128, or decimal256 above 38 digits
+decimal                              decimal128, or decimal256 above 38 digits; bytes if its precision is invalid
 date                                 date32
 timestamp, local-timestamp           timestamp in microseconds, with UTC or without a zone
 time-millis, time-micros             int32, int64: Spark has no such type
@@ -21,13 +21,13 @@ another union                        struct with one field for each: ``member0``
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from io import BytesIO
 from typing import Any, Final
 
 import pyarrow as pa
+from attrs import frozen
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
@@ -38,7 +38,9 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading Avro", extra="registry", package="fastavro") from error
 
-__all__ = ["AvroReader", "check_arrays"]
+from kafka_msgs.registry.avro_payloads import check_payload, convert_defaults, is_recursive, load_schema
+
+__all__ = ["AvroReader", "ParsedAvro", "check_arrays", "parse_avro", "read_value"]
 
 _PLAIN: Final = {
     "null": pa.null(),
@@ -53,6 +55,9 @@ _PLAIN: Final = {
     "enum": pa.string(),
 }
 _MOST_DIGITS: Final = 38
+_MOST_DECIMAL_DIGITS: Final = 76
+_DECIMAL_BYTES: Final = 32
+"""The bytes of Arrow's largest decimals."""
 _TIMES: Final = {
     "date": pa.date32(),
     "timestamp-millis": pa.timestamp("ms", "UTC"),
@@ -83,9 +88,14 @@ class AvroReader:
 
     def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
         self._source = source
-        self._schema, named = self._parsed(schema)
+        self._parsed = parse_avro(schema, source, for_columns=True)
         self._id = schema.id
-        self._shape = _Shapes(schema.id, named).of(self._schema)
+        try:
+            self._shape = _Shapes(schema.id, self._parsed.named).of(self._parsed.schema)
+        except RegisteredSchemaError:
+            raise
+        except Exception as error:
+            raise _refused(schema.id, error) from error
 
     @property
     def type(self) -> pa.DataType:
@@ -97,18 +107,12 @@ class AvroReader:
 
         It may raise any ``Exception`` for invalid bytes.
         """
-        written, named = self._parsed(writer)
-        check_arrays(writer.id, written, named)
-        read_as, change = None if writer.id == self._id else self._schema, self._shape.change
+        written = parse_avro(writer, self._source, for_columns=True)
+        check_arrays(writer.id, written.schema, written.named)
+        read_as, change = None if writer.id == self._id else self._parsed, self._shape.change
 
         def decoded(payload: bytes) -> object:
-            stream = BytesIO(payload)
-            try:
-                value = schemaless_reader(stream, written, read_as, return_named_type=True)
-            except (EOFError, IndexError):
-                raise ValueError(f"its {len(payload)} bytes end within the value") from None
-            if left := len(payload) - stream.tell():
-                raise ValueError(f"{left} bytes follow the value")
+            value = read_value(payload, written, read_as, with_names=True)
             return value if change is None or value is None else change(value)
 
         return decoded
@@ -117,29 +121,82 @@ class AvroReader:
         """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
         return self._shape.array(values)
 
-    def _parsed(self, schema: RegisteredSchema) -> tuple[Any, dict[str, Any]]:
-        named: dict[str, Any] = {}
-        try:
-            for _, other in resolve_references(schema, self._source):
-                parse_schema(_bare(json.loads(other.text)), named_schemas=named)
-            return parse_schema(_bare(json.loads(schema.text)), named_schemas=named), named
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            reason = f"it is not a schema of Avro: {error!r}"
-            raise RegisteredSchemaError(schema_id=schema.id, reason=reason) from error
+
+@frozen
+class ParsedAvro:
+    """A schema as ``fastavro`` represents it, its named types, and whether a type contains itself."""
+
+    schema: Any
+    named: dict[str, Any]
+    is_recursive: bool
 
 
-def _bare(schema: Any) -> Any:
-    """Return a schema without logical types other than decimals. Times are converted later, per column."""
+def parse_avro(schema: RegisteredSchema, source: SchemaResolver, *, for_columns: bool) -> ParsedAvro:
+    """Return a parsed schema with its references, and with the values of its defaults.
+
+    ``for_columns`` omits logical types other than decimals, because times are converted per column. Raises
+    ``RegisteredSchemaError``, and the errors of ``source``.
+    """
+    named: dict[str, Any] = {}
+    references = resolve_references(schema, source)
+    try:
+        for _, other in references:
+            parse_schema(_bare(load_schema(other.text), for_columns), named_schemas=named)
+        parsed = parse_schema(_bare(load_schema(schema.text), for_columns), named_schemas=named)
+        recursive = is_recursive(parsed, named)
+        convert_defaults(parsed, named, with_names=for_columns)
+    except MemoryError:
+        raise
+    # The library raises errors of many types, some of which derive from Exception only.
+    except Exception as error:
+        raise _refused(schema.id, error) from error
+    return ParsedAvro(parsed, named, recursive)
+
+
+def _refused(schema_id: int, error: Exception) -> RegisteredSchemaError:
+    return RegisteredSchemaError(schema_id=schema_id, reason=f"it is not a schema of Avro: {error!r}")
+
+
+def read_value(data: bytes, writer: ParsedAvro, reader: ParsedAvro | None, *, with_names: bool) -> Any:
+    """Return the value in bytes, resolved to ``reader``. It may raise any ``Exception`` for invalid bytes.
+
+    ``with_names`` pairs a value of a named type in a union with the name of the type.
+    """
+    check_payload(data, writer.schema, writer.named, recursive=writer.is_recursive)
+    stream, read_as = BytesIO(data), None if reader is None else reader.schema
+    try:
+        value = schemaless_reader(stream, writer.schema, read_as, return_named_type=with_names)
+    except (EOFError, IndexError):
+        raise ValueError(f"its {len(data)} bytes end within the value") from None
+    if left := len(data) - stream.tell():
+        raise ValueError(f"{left} bytes follow the value")
+    return value
+
+
+def _bare(schema: Any, for_columns: bool) -> Any:
+    """Return a schema without invalid decimals, which Avro ignores, and for columns only with decimals.
+
+    An omitted logical type is kept under another name.
+    """
     if isinstance(schema, list):
-        return [_bare(each) for each in schema]
+        return [_bare(each, for_columns) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    bare = {
-        name: value if name in ("default", "symbols", "aliases") else _bare(value) for name, value in schema.items()
-    }
-    if "logicalType" in schema and schema["logicalType"] != "decimal":
+    kept = ("default", "symbols", "aliases")
+    bare = {name: value if name in kept else _bare(value, for_columns) for name, value in schema.items()}
+    is_decimal = schema.get("logicalType") == "decimal"
+    if "logicalType" in schema and (not _is_valid_decimal(schema) if is_decimal else for_columns):
         bare[_NOTE] = bare.pop("logicalType")
     return bare
+
+
+def _is_valid_decimal(schema: dict[str, Any]) -> bool:
+    """Return whether a decimal is valid (Avro's ``LogicalTypes.Decimal``), and fits into Arrow's decimals."""
+    precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", _DECIMAL_BYTES)
+    if not all(type(each) is int for each in (precision, scale, size)):
+        return False
+    most = len(str(2 ** (8 * min(size, _DECIMAL_BYTES) - 1) - 1)) - 1 if size > 0 else 0
+    return bool(0 < precision <= min(most, _MOST_DECIMAL_DIGITS) and 0 <= scale <= precision)
 
 
 _NOTE: Final = "kafka_msgs.logical"

@@ -129,7 +129,7 @@ class _Shapes:
                 return self.of(found.contents, found.resolver)
         for name in ("oneOf", "anyOf", "allOf"):
             if name in schema:
-                others = [each for each in schema[name] if each != {"type": "null"}]
+                others = [each for each in schema[name] if not _is_null(each)]
                 return self.of(others[0], resolver) if len(others) == 1 else _TEXT
         kinds = _kinds(schema)
         return self._of_kind(kinds[0], schema, resolver) if len(kinds) == 1 else _TEXT
@@ -151,6 +151,14 @@ class _Shapes:
     def _field(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
         self._fields.count()
         return self.of(schema, resolver)
+
+
+def _is_null(schema: Any) -> bool:
+    """Return whether a schema allows only null, whatever its title and description."""
+    if not isinstance(schema, dict) or "$ref" in schema:
+        return False
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    return schema.get("type") in ("null", ["null"]) or values == [None]
 
 
 def _kinds(schema: dict[str, Any]) -> list[str]:

@@ -38,6 +38,7 @@ import pyarrow as pa
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.registry.protobuf_builtins import BUILT_IN_FILES
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
 try:
@@ -238,12 +239,15 @@ def _protoc(schema_id: int, text: str, files: tuple[tuple[str, str], ...]) -> by
     """Return the descriptors of a file and of all its imports, from ``files`` and from Protobuf itself."""
     with TemporaryDirectory(prefix="kafka-msgs-") as directory:
         folder, made = Path(directory, "in"), Path(directory, "out")
-        _write(schema_id, folder, (*files, (_FILE, text)))
+        _write(schema_id, folder, (*BUILT_IN_FILES.items(), *files, (_FILE, text)))
         known = Path(grpc_tools.__file__).parent / "_proto"
-        command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports", f"--descriptor_set_out={made}"]
+        # With -P, no module of the working directory takes the place of a package.
+        command = [sys.executable, "-P", "-m", "grpc_tools.protoc", "--include_imports", f"--descriptor_set_out={made}"]
         command += [f"--proto_path={folder}", f"--proto_path={known}", _FILE]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_COMPILE_S, check=False, cwd=directory
+            )
         except subprocess.TimeoutExpired as error:
             raise _refused(schema_id, f"protoc did not end within {_COMPILE_S} seconds") from error
         if done.returncode:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 from attrs import field, frozen
 
-from kafka_msgs.errors import RegistryError, UnknownSchemaError
+from kafka_msgs.errors import RegisteredSchemaError, RegistryError, UnknownSchemaError
 from kafka_msgs.log import Partition
 from kafka_msgs.records import RecordBatch
 
@@ -29,6 +29,7 @@ __all__ = [
 
 SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 _KINDS: Final = get_args(SchemaKind)
+_MOST_REFERENCES: Final = 10_000
 _VERSION: Final = "SCHEMA"
 _SUBJECT_DELETED: Final = "DELETE_SUBJECT"
 _Key = tuple[str | None, str, int]
@@ -210,7 +211,7 @@ def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
 def resolve_references(schema: RegisteredSchema, source: SchemaResolver) -> list[tuple[str, RegisteredSchema]]:
     """Return all direct and indirect references of a schema with their names, each after its own references.
 
-    Raises the errors of ``source``.
+    Raises the errors of ``source``, and ``RegisteredSchemaError`` for more than 10,000 references.
     """
     entered: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}
     done: dict[tuple[str, int], tuple[str, RegisteredSchema]] = {}
@@ -222,6 +223,9 @@ def resolve_references(schema: RegisteredSchema, source: SchemaResolver) -> list
             waiting.pop()
             done.setdefault(place, entered[place])
         else:
+            if len(entered) == _MOST_REFERENCES:
+                reason = f"it has more than {_MOST_REFERENCES:,} references"
+                raise RegisteredSchemaError(schema_id=schema.id, reason=reason)
             entered[place] = reference.name, source.version(*place)
             waiting += (each for each in entered[place][1].references if (each.subject, each.version) not in entered)
     return list(done.values())

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.filesystems.resolver import filesystem_of
+from tests.support.committed_tables import committed_tables
 from tests.support.hdfs_cluster import hdfs_cluster
 from tests.support.object_stores import azure_store, gcs_store
 from tests.support.recordings import GROUP_LOGS
@@ -85,19 +86,23 @@ def session(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def tables(filesystem: fs.FileSystem, place: str) -> dict[str, list[str]]:
-    """Return the sorted rows of each table in a directory, without columns that name the filesystem.
-
-    Directories with a job's checkpoints are not tables.
-    """
+    """Return the sorted rows of each table in a directory, without columns that name the filesystem."""
     found = filesystem.get_file_info(fs.FileSelector(place))
     names = [info.base_name for info in found if info.type == fs.FileType.Directory and info.base_name[0] != "_"]
     return {name: sorted(_rows(filesystem, f"{place}/{name}")) for name in names}
 
 
+def _committed(out: str, settings: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: sorted(map(_shown, rows)) for name, rows in committed_tables(out, settings).items()}
+
+
 def _rows(filesystem: fs.FileSystem, place: str) -> Iterator[str]:
     data: Any = ds.dataset(place, filesystem=filesystem, format="parquet", partitioning="hive")
-    for row in data.to_table().to_pylist():
-        yield repr({name: value for name, value in sorted(row.items()) if name not in ("file", "problem")})
+    yield from map(_shown, data.to_table().to_pylist())
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return repr({name: value for name, value in sorted(row.items()) if name not in ("file", "problem")})
 
 
 def compare(place: Place, home: Path) -> Iterator[str]:
@@ -105,8 +110,12 @@ def compare(place: Place, home: Path) -> Iterator[str]:
     for job, source in JOBS.items():
         for _ in range(1 if job in _ONCE else 2):
             run(job, place.uri(f"in/{source.name}"), place.uri(f"out/{job}"))
-        here = tables(fs.LocalFileSystem(), str(home / job))
-        there = tables(place.filesystem, f"{place.inner}/out/{job}")
+        if job in _ONCE:
+            here = tables(fs.LocalFileSystem(), str(home / job))
+            there = tables(place.filesystem, f"{place.inner}/out/{job}")
+        else:
+            here = _committed(str(home / job), {})
+            there = _committed(place.uri(f"out/{job}"), place.settings)
         wrong = [name for name in here.keys() | there.keys() if here.get(name) != there.get(name)]
         rows = sum(map(len, here.values()))
         yield f"{place.name} {job}: {len(here)} tables, {rows} rows, " + (f"DIFFERENT: {wrong}" if wrong else "equal")

@@ -32,7 +32,7 @@ def test_groups_with_their_lags(run: Run) -> None:
     }  # fmt: skip
     assert rows["audit"] == {
         "group": "audit", "kind": "classic", "protocol": "consumer", "state": "Empty", "epoch": 2, "members": 0,
-        "partitions": 2, "lag": 12,
+        "partitions": 2, "lag": 12, "ahead": 0,
         "lastCommitTimestamp": 1795286975749, "lastCommitTime": "2026-11-21T18:49:35.749Z",
     }  # fmt: skip
     assert (rows["packing"]["kind"], rows["packing"]["lastCommitTime"]) == ("share", None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
@@ -13,12 +13,13 @@ from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import local_copy, log_files
 from kafka_msgs.filesystems.resolver import filesystem_of
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.filesystems.upload import check_empty, copy_directory
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_output import OutputDirectory
 from kafka_msgs.spark.sources.log import KafkaLogSource
+from tests.support.committed_tables import committed_rows
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
 from tests.support.maven import OracleUnavailableError
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -80,16 +81,21 @@ def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: Hdf
 
 def test_a_job_that_goes_on_replaces_its_tables(cluster: HdfsCluster) -> None:
     out = f"{cluster.hdfs}/tables"
-    place = OutputDirectory.of(out)
     for _ in range(2):
         found = run_job(group_offsets_run(LocalInputs([str(GROUP_LOGS)])), out, local_engine())
-        rows = [
-            pq.read_table(place.path_of("offsets", name), filesystem=place.filesystem)
-            for name in place.subdirectory("offsets").names()
-        ]
-        assert sum(each.num_rows for each in rows) == sum(each.rows["offsets"] for each in found.summaries) > 0
-        assert not {"_new", "_old"} & set(place.names())
+        rows = committed_rows(out, "offsets")
+        assert len(rows) == sum(each.rows["offsets"] for each in found.summaries) > 0
     assert not any(each.from_start for each in found.summaries)
+
+
+def test_a_file_is_created_once(cluster: HdfsCluster) -> None:
+    storage = Storage.at(f"{cluster.hdfs}/created")
+    storage.probe("probe")
+    with ThreadPoolExecutor(4) as pool:
+        created = list(pool.map(lambda content: storage.create("a/b", content), [b"0", b"1", b"2", b"3"]))
+    assert created.count(True) == 1
+    assert storage.read("a/b") == b"%d" % created.index(True)
+    assert [each.path for each in storage.list_files()] == ["a/b"]
 
 
 def test_a_copy_that_the_server_does_not_take_is_an_error(cluster: HdfsCluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from attrs import evolve
 from crc32c import crc32c
 
 from kafka_msgs.errors import LogFileError
+from kafka_msgs.log.indexes import OFFSET_LAYOUT, OffsetEntry, read_offset_index
 from kafka_msgs.log.small_files import (
     CleanShutdown,
     LeaderEpoch,
@@ -96,7 +98,7 @@ def test_a_checkpoint_of_offsets(write: Write) -> None:
         (b"0\n", 0, "a version and a number of entries were expected"),
         (b"1\n0\n", 0, "'1': the version is not known"),
         (b"0\n2\n0 0\n", 2, "'2': there are 1 entries"),
-        (b"0\n1\n0 0\n1 5\n", 2, "'1': there are 2 entries"),
+        (b"0\n1\n0 0\n1 5\n", 2, "'1': there are more entries"),
         (b"0\n1\n0\n", 4, "'0': 2 numbers were expected"),
         (b"0\n2\n0 0\n5 x\n", 8, "'5 x': 2 numbers were expected"),
         (b"\xff\n1\n0 0\n", 0, r"'\\xff': a number was expected"),
@@ -198,3 +200,35 @@ def test_a_clean_shutdown(write: Write) -> None:
     assert read_clean_shutdown(write(b'{"version":0,"brokerEpoch":13}')) == CleanShutdown(0, 13)
     assert refused(read_clean_shutdown, write(b'{"version":0}')) == (0, "brokerEpoch is missing or is not a number")
     assert refused(read_clean_shutdown, write(b"13")) == (0, "a JSON object was expected")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_meta_properties,
+        read_partition_metadata,
+        read_producer_snapshot,
+        read_quorum_state,
+        read_clean_shutdown,
+        read_leader_epochs,
+        read_offset_checkpoint,
+    ],
+)
+def test_a_file_that_is_not_small_is_not_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+    assert refused(read, path) == (0, "the file has 3,221,225,472 bytes, at most 67,108,864 were expected")
+
+
+def test_the_zeros_of_a_sparse_index_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.index"
+    with path.open("wb") as file:
+        file.write(OFFSET_LAYOUT.pack(5, 100))
+        file.truncate(1 << 28)
+    tracemalloc.start()
+    try:
+        assert list(read_offset_index(path)) == [OffsetEntry(5, 100)]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()

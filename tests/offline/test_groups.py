@@ -19,11 +19,12 @@ from kafka_msgs import (
     OffsetFetchResponse,
     encode_versioned,
 )
+from kafka_msgs.cli import log_groups
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
+from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, add_end_offsets, read_groups
 from kafka_msgs.offline.partition_discovery import (
     end_offset_of,
     end_offsets_in,
@@ -32,6 +33,8 @@ from kafka_msgs.offline.partition_discovery import (
     topic_names,
 )
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
+from tests.support.offsets_topic import commit as commit_of
+from tests.support.offsets_topic import write_items
 from tests.support.recorded_answers import answers
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
@@ -185,3 +188,35 @@ def test_what_is_left_out_changes_nothing(tmp_path: Path, steps: list[tuple[str,
     assert {group.description.group_id: [each.offset for each in group.offsets] for group in found.groups} == {
         name: [value.offset for value in state.offsets.values()] for name, state in expected.items()
     }
+
+
+def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> None:
+    write_items(tmp_path, 0, [commit_of("a", 10), commit_of("b", 5_000), commit_of("c", 7)])
+    ends = {("a", 0): 100, ("b", 0): 93}
+    read = read_groups([Partition(tmp_path / f"{OFFSETS_TOPIC}-0")], {})
+    (group,) = add_end_offsets(read, ends).groups
+    assert [(each.topic, each.lag, each.ahead) for each in group.offsets] == [
+        ("a", 90, 0), ("b", 0, 4_907), ("c", None, None),
+    ]  # fmt: skip
+    assert (group.lag, group.ahead) == (90, 4_907)
+
+
+def test_ends_are_read_after_the_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that commits while its offsets are read is not ahead."""
+    write_items(tmp_path, 0, [commit_of("orders", 5)])
+    orders = tmp_path / "orders-0"
+    orders.mkdir()
+    read = log_groups.read_groups
+
+    def grow(*arguments: Any, **named: Any) -> GroupsRead:
+        found = read(*arguments, **named)
+        builder = BatchBuilder()
+        for _ in range(5):
+            builder.append(None, b"x")
+        (orders / f"{0:020}.log").write_bytes(builder.build())
+        return found
+
+    (orders / f"{0:020}.log").write_bytes(b"")
+    monkeypatch.setattr(log_groups, "read_groups", grow)
+    (group,) = log_groups.read_groups_from([tmp_path]).groups
+    assert [(each.end_offset, each.lag, each.ahead) for each in group.offsets] == [(5, 0, 0)]

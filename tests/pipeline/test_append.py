@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from kafka_msgs.pipeline.group_state import StateSummary, group_state_run
 from kafka_msgs.pipeline.group_state_report import group_state_report
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
+from tests.support.committed_tables import head_of
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
 from tests.support.recordings import GROUP_LOGS
 from tests.support.truncated_logs import copy_of_earlier
@@ -39,7 +39,9 @@ def run_state(logs: Path, out: Path) -> tuple[tuple[StateSummary, ...], list[str
 
 
 def tables(out: Path, *names: str) -> Tables:
-    found = {name: ds.dataset(out / name, partitioning="hive").to_table().to_pylist() for name in names or TABLES}
+    found = {
+        name: ds.dataset(out / "current" / name, partitioning="hive").to_table().to_pylist() for name in names or TABLES
+    }
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
 
 
@@ -249,7 +251,8 @@ def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
     topic = OffsetsTopic(tmp_path / "logs", Random(4))
     topic.grow(60)
     run(topic.write(), tmp_path / "out")
-    (tmp_path / "out" / "_state" / f"0-{TOPIC}-rows.parquet").write_bytes(b"not Parquet")
+    state = head_of(str(tmp_path / "out"))[1].tables["_state"]
+    (tmp_path / "out" / state[f"0-{TOPIC}-rows.parquet"].path).write_bytes(b"not Parquet")
     assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [True]
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 
@@ -269,7 +272,7 @@ def test_what_else_is_there_is_not_written_over(tmp_path: Path) -> None:
         run(logs, tmp_path / "out", history=True)
     with pytest.raises(JobPathError, match=f"a run with other inputs \\({logs}\\)"):
         run(logs / f"{TOPIC}-0", tmp_path / "out")
-    job = tmp_path / "out" / "_state" / "job.json"
-    job.write_text(json.dumps({**json.loads(job.read_text()), "job": "another"}))
+    (manifest,) = (tmp_path / "out" / "_commits").iterdir()
+    manifest.write_text(manifest.read_text().replace('"job": "group-offsets"', '"job": "another"'))
     with pytest.raises(JobPathError, match="nothing is overwritten"):
         run(logs, tmp_path / "out")

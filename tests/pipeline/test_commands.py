@@ -14,7 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.pipeline.job import find_earlier_run, identity_of
+from kafka_msgs.tables import get_format
+from kafka_msgs.tables.commit_log import CommitLog, RunToken, Snapshot
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS
 from tests.support.truncated_logs import copy_of_earlier
@@ -43,7 +46,8 @@ def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
 
 def parquet(job: str, out: Path) -> dict[str, list[str]]:
     return {
-        name: sorted_rows(ds.dataset(out / name, partitioning="hive").to_table().to_pylist()) for name in TABLES[job]
+        name: sorted_rows(ds.dataset(out / "current" / name, partitioning="hive").to_table().to_pylist())
+        for name in TABLES[job]
     }
 
 
@@ -108,3 +112,58 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
         assert sentence in done.output
         assert "Error: " in done.output
     assert not (tmp_path / "new").exists()
+
+
+def test_the_tables_of_a_commit_are_listed_with_their_files(tmp_path: Path) -> None:
+    assert run("group-state", GROUP_LOGS, tmp_path / "out")[0] == 0
+    done = CliRunner().invoke(command, ["tables", str(tmp_path / "out")])
+    rows = [line.split() for line in done.output.splitlines()]
+    assert [row[0] for row in rows[2:] if row] == [
+        "assignments",
+        "descriptions",
+        "groups",
+        "members",
+        "problems",
+        "topology",
+    ]
+    done = CliRunner().invoke(command, ["tables", str(tmp_path / "out"), "--files", "groups"])
+    files = ds.dataset(done.output.splitlines(), format="parquet")
+    assert files.count_rows() == ds.dataset(tmp_path / "out" / "current" / "groups").count_rows() > 0
+    for arguments, reason in (([str(tmp_path)], "no commit"), ([str(tmp_path / "out"), "--files", "x"], "no table x")):
+        done = CliRunner().invoke(command, ["tables", *arguments])
+        assert done.exit_code == 1
+        assert reason in done.output
+
+
+def test_a_run_that_another_one_overtakes_has_status_3_or_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["pipeline", "group-state", str(GROUP_LOGS), "--out", str(tmp_path / "out"), "--engine", "local"]
+    commit, overtaken = CommitLog.commit, list[bool]()
+
+    def late(log: CommitLog, token: RunToken, tables: Any) -> Snapshot:
+        if not overtaken:
+            overtaken.append(True)
+            assert CliRunner().invoke(command, arguments).exit_code == 0
+        return commit(log, token, tables)
+
+    monkeypatch.setattr(CommitLog, "commit", late)
+    done = CliRunner().invoke(command, arguments)
+    assert done.exit_code == 3
+    assert "another run has committed since it began" in done.output
+    overtaken.clear()
+    done = CliRunner().invoke(command, [*arguments, "--wait"])
+    assert done.exit_code == 0
+    assert "it is repeated" in done.output
+    assert CommitLog(Storage.at(str(tmp_path / "out"))).numbers() == [1, 2, 3]
+
+
+def test_nothing_that_a_run_saves_or_prints_has_the_keys_of_a_uri(tmp_path: Path) -> None:
+    log = CommitLog(Storage.at(str(tmp_path)))
+    inputs = ["s3a://AKID:hush@logs/x?session_token=hush", "file:/a"]
+    assert find_earlier_run(log, inputs, "job", {}) is None
+    identity = identity_of(inputs, "job", {})
+    assert identity["inputs"] == ["/a", "s3://logs/x"]
+    log.commit(log.begin(identity, None), {})
+    assert find_earlier_run(log, ["s3://logs/x", "/a"], "job", {}) is not None
+    assert not any(b"hush" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

@@ -11,17 +11,17 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
+from kafka_msgs.analysis import live_records
+from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
 from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-from kafka_msgs.pipeline import live_records
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
 from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.report import Table
 from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
 from tests.support.recorded_answers import answers
@@ -60,7 +60,7 @@ def run(logs: Path, out: Path) -> GroupOffsetsResult:
 
 
 def table(out: Path, name: str) -> Any:
-    return ds.dataset(out / name, partitioning="hive").to_table()
+    return ds.dataset(out / "current" / name, partitioning="hive").to_table()
 
 
 @pytest.fixture(scope="module", params=["one reduction", "a reduction for each batch"])
@@ -147,7 +147,7 @@ def test_tables_have_their_columns_and_the_state_is_not_one_of_them(tmp_path: Pa
         assert set(read.column_names) == set(schema.names)
         for field in read.schema.remove(read.schema.get_field_index("kind")) if name == "groups" else read.schema:
             assert field.type == schema.field(field.name).type
-    assert {path.name for path in tmp_path.iterdir()} == {"offsets", "pending", "groups", "problems", "_state"}
+    assert {path.name for path in (tmp_path / "current").iterdir()} == {"offsets", "pending", "groups", "problems"}
 
 
 def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts(tmp_path: Path) -> None:
@@ -179,3 +179,18 @@ def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
 def test_a_path_without_the_topic_is_refused() -> None:
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
         group_offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))
+
+
+def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> None:
+    write_items(tmp_path / "logs", 0, [commit("a", 10), commit("b", 5_000), commit("c", 7)])
+    inputs = LocalInputs([str(tmp_path / "logs")])
+    ends = {("a", 0): 100, ("b", 0): 93}
+    run_job(group_offsets_run(inputs, ends), str(tmp_path / "out"), local_engine())
+    rows = sorted(table(tmp_path / "out", "offsets").to_pylist(), key=lambda row: row["topic"])
+    assert [(row["topic"], row["lag"], row["ahead"]) for row in rows] == [
+        ("a", 90, 0),
+        ("b", 0, 4_907),
+        ("c", None, None),
+    ]
+    (group,) = table(tmp_path / "out", "groups").to_pylist()
+    assert (group["lag"], group["ahead"], group["partitions"]) == (90, 4_907, 3)

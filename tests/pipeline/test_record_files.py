@@ -22,6 +22,7 @@ from kafka_msgs.offline.log_table import LogTable
 from kafka_msgs.offline.partition_discovery import Progress
 from kafka_msgs.pipeline.record_files import write_records
 from kafka_msgs.records import BatchBuilder
+from kafka_msgs.tables.commit_log import CommitLog
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 
@@ -33,14 +34,14 @@ def rows_of(table: Any) -> list[str]:
 def written_rows(out: Path) -> pa.Table:
     """Return the rows that a reader of Hive directories finds."""
     parts = ds.partitioning(pa.schema([("topic", pa.string()), ("partition", pa.int32())]), flavor="hive")
-    return ds.dataset(out, format="parquet", partitioning=parts).to_table()
+    return ds.dataset(out / "current" / "records", format="parquet", partitioning=parts).to_table()
 
 
 @pytest.mark.parametrize("columns", [None, ["*", "rawHeaderKeys", "timestampMs"], ["value"]])
 @pytest.mark.parametrize("logs", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_the_files_have_the_rows_of_the_table(logs: Path, columns: list[str] | None, tmp_path: Path) -> None:
     table = LogTable(logs, columns=["topic", "partition", *(columns or ["value", "offset", "headers"])])
-    written = list(write_records(table, tmp_path / "out"))
+    written = write_records(table, tmp_path / "out")
     found = written_rows(tmp_path / "out")
     assert rows_of(found.select(table.schema.names)) == rows_of(table)
     assert sum(each.records + each.damaged for each in written) == found.num_rows
@@ -54,18 +55,20 @@ def test_several_processes_write_the_same_files(tmp_path: Path) -> None:
         def file(self, path: Path) -> None:
             opened.append(path)
 
-    alone = list(write_records(LogTable(GROUP_LOGS), tmp_path / "alone"))
-    together = list(write_records(LogTable(GROUP_LOGS, progress=Noted()), tmp_path / "together", workers=2))
-    assert [evolve(each, path=tmp_path) for each in together] == [evolve(each, path=tmp_path) for each in alone]
+    alone = write_records(LogTable(GROUP_LOGS), tmp_path / "alone")
+    together = write_records(LogTable(GROUP_LOGS, progress=Noted()), tmp_path / "together", workers=2)
+    assert [evolve(each, path="") for each in together] == [evolve(each, path="") for each in alone]
     for one, other in zip(alone, together, strict=True):
-        assert one.path.relative_to(tmp_path / "alone") == other.path.relative_to(tmp_path / "together")
-        assert one.path.read_bytes() == other.path.read_bytes()
+        assert one.path.rpartition("records/")[2] == other.path.rpartition("records/")[2]
+        assert (tmp_path / "alone" / one.path).read_bytes() == (tmp_path / "together" / other.path).read_bytes()
     assert opened == LogTable(GROUP_LOGS).files
 
 
 def test_duckdb_reads_topic_and_partition_from_the_names_of_directories(tmp_path: Path) -> None:
-    list(write_records(LogTable(GROUP_LOGS), tmp_path / "out"))
-    query = f"SELECT topic, count(*) FROM '{tmp_path}/out/**/*.parquet' WHERE _error IS NULL GROUP BY topic"
+    write_records(LogTable(GROUP_LOGS), tmp_path / "out")
+    query = (
+        f"SELECT topic, count(*) FROM '{tmp_path}/out/current/records/**/*.parquet' WHERE _error IS NULL GROUP BY topic"
+    )
     with duckdb.connect() as connection:
         found = dict(connection.sql(query).fetchall())
     topics = pa.table(LogTable(GROUP_LOGS)).column("topic").value_counts().to_pylist()
@@ -73,15 +76,19 @@ def test_duckdb_reads_topic_and_partition_from_the_names_of_directories(tmp_path
 
 
 def test_damage_is_a_row_and_is_counted(tmp_path: Path) -> None:
-    shutil.copytree(LOGS / "prices-0", tmp_path / "prices-0")
-    segment = next((tmp_path / "prices-0").glob("*.log"))
+    shutil.copytree(LOGS / "prices-0", tmp_path / "logs" / "prices-0")
+    segment = next((tmp_path / "logs" / "prices-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
     data[70] ^= 1
     segment.write_bytes(data)
-    written = {each.path.stem: each for each in write_records(LogTable(tmp_path), tmp_path / "out")}
+    written = {Path(each.path).stem: each for each in write_records(LogTable(tmp_path / "logs"), tmp_path / "out")}
     file = written[segment.stem]
     assert [each.damaged for each in written.values() if each.damaged] == [file.damaged] == [1]
-    errors = [each for each in pq.read_table(file.path).column("_error").to_pylist() if each is not None]
+    errors = [
+        each
+        for each in pq.read_table(tmp_path / "out" / file.path, partitioning=None).column("_error").to_pylist()
+        if each is not None
+    ]
     assert len(errors) == 1
     assert str(segment) in errors[0]
 
@@ -95,13 +102,30 @@ def test_topics_and_partitions_are_chosen(tmp_path: Path) -> None:
         LogTable(GROUP_LOGS, partitions={77})
 
 
-def test_nothing_is_overwritten_and_nothing_unfinished_is_left(tmp_path: Path) -> None:
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
     table = LogTable(GROUP_LOGS / "orders-0", columns=["codec"])
-    files = list(write_records(table, tmp_path / "out", compression="none"))
+    files = write_records(table, tmp_path / "out", compression="none")
     with pytest.raises(JobPathError, match="nothing is overwritten"):
-        next(write_records(table, tmp_path / "out"))
-    assert {path for path in (tmp_path / "out").rglob("*") if path.is_file()} == {each.path for each in files}
-    assert pq.ParquetFile(files[0].path).metadata.row_group(0).column(0).compression == "UNCOMPRESSED"
+        write_records(table, tmp_path / "out")
+    assert (
+        pq.ParquetFile(tmp_path / "out" / files[0].path).metadata.row_group(0).column(0).compression == "UNCOMPRESSED"
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_export_that_ends_early_leaves_no_table(
+    tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CommitLog, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_records(LogTable(GROUP_LOGS), tmp_path / "out", workers=workers)
+    assert {each.name for each in (tmp_path / "out").iterdir()} == {"_runs", "data"}
+    written = write_records(LogTable(GROUP_LOGS), tmp_path / "out")
+    assert written_rows(tmp_path / "out").num_rows == sum(each.records for each in written)
 
 
 PEAK = """
@@ -110,8 +134,7 @@ from pathlib import Path
 from kafka_msgs.offline.partition_discovery import Progress
 from kafka_msgs.offline.log_table import LogTable
 from kafka_msgs.pipeline.record_files import write_records
-for _ in write_records(LogTable(sys.argv[1]), Path(sys.argv[2])):
-    pass
+write_records(LogTable(sys.argv[1]), Path(sys.argv[2]))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from kafka_msgs.internal_topics.records import TopicRecord
+from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
+from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_output import OutputDirectory
 from kafka_msgs.pipeline.table_versions import publish_tables
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
+from tests.support.committed_tables import head_of
+from tests.support.offsets_topic import TOPIC, commit, write_items
 from tests.support.recordings import GROUP_LOGS
 
 TABLES = ("offsets", "groups", "pending", "problems", "history")
@@ -24,8 +28,8 @@ def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     own = out / f".{form}-run"
     asked = group_offsets_run(LocalInputs([str(logs)]), history=True)
     run_job(asked, str(own), local_engine())
-    publish_tables(get_format(form), asked.job.tables, OutputDirectory.of(str(own)), str(out))
-    return {name: rows_of(form, out / name) for name in TABLES if (own / name).exists()}
+    publish_tables(get_format(form), asked.job.tables, *head_of(str(own)), str(out))
+    return {name: rows_of(form, out / name) for name in TABLES}
 
 
 def rows_of(form: str, table: Path) -> list[str]:
@@ -44,3 +48,19 @@ def test_a_version_after_more_was_read_has_the_rows_of_a_run_from_nothing(tmp_pa
     assert after == run(logs, tmp_path / "anew", form)
     assert len(after["offsets"]) > len(before["offsets"]) > 0
     assert len(after["history"]) > len(before["history"]) > 0
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_group_with_commits_in_two_partitions_has_versions_like_others(tmp_path: Path, form: str) -> None:
+    logs = tmp_path / "logs"
+    for number, offset in ((0, 5), (1, 7)):
+        described = TopicRecord(
+            topic=TOPIC, key=GroupMetadataKey(group="tea"), value=GroupMetadataValue(generation=number), version=3
+        )
+        write_items(logs, number, [described, commit("a", offset)])
+    before = run(logs, tmp_path / "out", form)
+    write_items(logs, 1, [commit("a", 7), commit("a", 9)])
+    after = run(logs, tmp_path / "out", form)
+    assert len(before["offsets"]) == len(after["offsets"]) == 2
+    assert len(before["groups"]) == len(after["groups"]) == 1
+    assert before["offsets"] != after["offsets"]

@@ -12,19 +12,20 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import TopicStats, read_profile
+from kafka_msgs.offline.topic_profile import read_profile
 from kafka_msgs.pipeline import batch_table, hourly_stats
 from kafka_msgs.pipeline.batch_table import BATCHES
 from kafka_msgs.pipeline.hourly_stats import PROFILE
 from kafka_msgs.pipeline.job import local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_output import OutputDirectory, PublishPlan
 from kafka_msgs.pipeline.topic_profile import topic_profile_run
 from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
 from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, ProfileSummary
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
+from kafka_msgs.tables.commit_log import CommitLog
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.truncated_logs import copy_of_earlier
@@ -47,7 +48,10 @@ class Ran:
 
 
 def tables(out: Path) -> Tables:
-    return {name: sorted(plain(ds.dataset(out / name, partitioning="hive").to_table()), key=repr) for name in TABLES}
+    return {
+        name: sorted(plain(ds.dataset(out / "current" / name, partitioning="hive").to_table()), key=repr)
+        for name in TABLES
+    }
 
 
 def plain(table: pa.Table) -> list[dict[str, Any]]:
@@ -223,35 +227,28 @@ def test_partitions_come_and_go(tmp_path: Path) -> None:
     assert {row["topic"] for row in tables(tmp_path / "out")["batches"]} == {"b", "_c"}
 
 
-@pytest.mark.parametrize("at", ["batches", "profile", "_state"])
-def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+def test_a_run_that_was_killed_leaves_the_tables_and_nothing_that_the_next_one_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = RandomTopic(tmp_path / "logs", Random(3))
     topic.grow(60)
     Ran(topic.write(), tmp_path / "out")
+    before = tables(tmp_path / "out")
     topic.grow(20)
     topic.write()
     with monkeypatch.context() as patch:
-        patch.setattr("kafka_msgs.pipeline.table_output.OutputDirectory._carry_out", dies_at(at))
+        patch.setattr(CommitLog, "commit", killed)
         with pytest.raises(KeyboardInterrupt):
             Ran(topic.home, tmp_path / "out")
+    assert tables(tmp_path / "out") == before
     topic.grow(20)
     Ran(topic.write(), tmp_path / "out")
     Ran(topic.home, tmp_path / "fresh")
     assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
 
 
-def dies_at(at: str) -> Callable[[OutputDirectory, PublishPlan], None]:
-    """Return a function that publishes tables and is killed at one of them."""
-    carry_out = OutputDirectory._carry_out
-
-    def dies(self: OutputDirectory, plan: PublishPlan) -> None:
-        names = [*plan]
-        carry_out(self, {name: plan[name] for name in names[: names.index(at)]})
-        raise KeyboardInterrupt
-
-    return dies
+def killed(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_log_without_records_gives_empty_tables(tmp_path: Path) -> None:
@@ -259,5 +256,7 @@ def test_a_log_without_records_gives_empty_tables(tmp_path: Path) -> None:
     ran = Ran(tmp_path / "logs", tmp_path / "out")
     assert tables(tmp_path / "out") == {"batches": [], "profile": [], "problems": []}
     for name, schema in TABLES.items():
-        assert set(ds.dataset(tmp_path / "out" / name, partitioning="hive").schema.names) == set(schema.names)
+        assert set(ds.dataset(tmp_path / "out" / "current" / name, partitioning="hive").schema.names) == set(
+            schema.names
+        )
     assert {section.title for section in ran.report.sections} >= {"Topics", "Codecs", "Problems"}

@@ -144,3 +144,31 @@ def test_any_json_is_a_value_or_a_bad_row(value: Any) -> None:
         assert (found is None) == (error is not None or row is None)
     assert decoded.values[-4].as_py() == {"name": "x", "list": None, "map": None}
     assert decoded.errors.is_valid().to_pylist()[-4:] == [False, True, True, True]
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+@pytest.mark.parametrize(
+    "null", [{"type": "null", "title": "Not included"}, {"type": ["null"]}, {"enum": [None]}, {"const": None}]
+)
+def test_a_nullable_part_may_have_a_title_of_null(keyword: str, null: dict[str, Any]) -> None:
+    parts = {"n": {keyword: [null, {"type": "integer"}]}, "o": {keyword: [{"$ref": "#/definitions/O"}, null]}}
+    other = {"O": {"type": "object", "properties": {"x": {"type": "string"}}}}
+    schema = RegisteredSchema(1, "JSON", text(type="object", properties=parts, definitions=other))
+    found = PayloadReader(schema, StaticSchemas([schema], source="a test"))
+    assert found.type == pa.struct([("n", pa.int64()), ("o", pa.struct([("x", pa.string())]))])
+
+
+@pytest.mark.parametrize("word", ["definitions", "$defs"])
+@pytest.mark.parametrize("siblings", [{}, {"$schema": "http://json-schema.org/draft-07/schema#", "title": "t"}])
+def test_a_reference_at_the_root(word: str, siblings: dict[str, Any]) -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"$ref": f"#/{word}/Y"}}}
+    content = {"$ref": f"#/{word}/Point", word: {"Point": point, "Y": {"type": "string"}}, **siblings}
+    schema = RegisteredSchema(1, "JSON", json.dumps(content))
+    found = PayloadReader(schema, StaticSchemas([schema], source="a test"))
+    assert found.type == pa.struct([("x", pa.int64()), ("y", pa.string())])
+
+
+def test_a_root_that_is_a_registered_reference() -> None:
+    place = RegisteredSchema(1, "JSON", PLACE, (), "place", 1)
+    root = RegisteredSchema(2, "JSON", text(**{"$ref": "place.json"}), (Reference("place.json", "place", 1),), "r", 1)
+    assert PayloadReader(root, StaticSchemas([place, root], source="a test")).type.names == ["city", "at"]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from kafka_msgs.errors import OptionError, RegisteredSchemaError
 from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas
+from kafka_msgs.registry.protobuf_builtins import BUILT_IN_FILES
 from tests.registry.confluent import Registry
 
 COLOR = """
@@ -199,3 +200,38 @@ def test_a_message_is_named_for_protobuf_only() -> None:
     found = RegisteredSchema(8, "AVRO", '"int"')
     with pytest.raises(OptionError, match="it is for Protobuf only"):
         PayloadReader(found, SCHEMAS, message="M")
+
+
+CONNECT = """
+syntax = "proto3";
+package shop;
+import "confluent/meta.proto";
+import "confluent/type/decimal.proto";
+import "google/type/date.proto";
+import "google/type/timeofday.proto";
+message Order {
+  int32 id = 1 [(confluent.field_meta) = {params: [{key: "connect.type", value: "int16"}]}];
+  confluent.type.Decimal price = 2 [(confluent.field_meta) = {params: [{key: "scale", value: "2"}]}];
+  google.type.Date day = 3;
+  google.type.TimeOfDay time = 4;
+}
+"""
+
+
+def test_the_files_that_generators_import_are_built_in() -> None:
+    schema = RegisteredSchema(1, "PROTOBUF", CONNECT)
+    reader = PayloadReader(schema, StaticSchemas([schema], source="a test"))
+    data = b"\0\0\0\0\1\0" + bytes.fromhex("080712080a020100100418021a0708ea0f10011802")
+    (row,) = reader.decode([data]).values.to_pylist()
+    assert row == {
+        "id": 7,
+        "price": {"value": b"\1\0", "precision": 4, "scale": 2},
+        "day": {"year": 2026, "month": 1, "day": 2},
+        "time": None,
+    }
+
+
+def test_every_built_in_file_compiles() -> None:
+    imports = "".join(f'import "{name}";\n' for name in BUILT_IN_FILES)
+    schema = RegisteredSchema(1, "PROTOBUF", f'syntax = "proto3";\n{imports}message M {{ int32 a = 1; }}')
+    assert PayloadReader(schema, StaticSchemas([schema], source="a test")).type.names == ["a"]

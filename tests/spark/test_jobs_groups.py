@@ -55,7 +55,7 @@ class Ran:
         self.files = files
 
     def rows(self, table: str) -> Rows:
-        rows: Rows = ds.dataset(self.out / table, partitioning="hive").to_table().to_pylist()
+        rows: Rows = ds.dataset(self.out / "current" / table, partitioning="hive").to_table().to_pylist()
         return rows
 
 

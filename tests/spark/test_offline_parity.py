@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
 from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-from kafka_msgs.offline.topic_profile import TopicStats, read_profile
+from kafka_msgs.offline.topic_profile import read_profile
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.group_state import group_state_run
 from kafka_msgs.pipeline.job import local_engine, run_job
@@ -151,7 +152,7 @@ def test_one_process_and_the_function_over_data_frames_have_the_same_profile(
     expected["batches"] = expected["batches"].where("problem IS NULL").drop("problem")
     for name, table in asked.job.tables.items():
         for out in ("out", "by spark"):
-            found = spark.read.parquet(str(tmp_path / out / name)).select(*expected[name].columns)
+            found = spark.read.parquet(str(tmp_path / out / "current" / name)).select(*expected[name].columns)
             assert found.dtypes == expected[name].dtypes, name
             assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
         assert set(expected[name].columns) == set(table.schema.names)
@@ -171,6 +172,6 @@ def test_one_process_and_the_function_over_data_frames_have_the_same_groups(
         records = log_directories.log_frame(spark, [logs], OFFSETS_TOPIC)
         expected = group_state(records, partitions=log_directories.partitions_frame(spark, every))
         for name in ("descriptions", "groups", "members", "assignments", "topology", "problems"):
-            found = spark.read.parquet(str(out / name)).select(*expected[name].columns)
+            found = spark.read.parquet(str(out / "current" / name)).select(*expected[name].columns)
             assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
             assert [field.dataType for field in found.schema] == [field.dataType for field in expected[name].schema]

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.cli.spark_session import one_sentence
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS, LOGS
 
 
@@ -35,13 +35,12 @@ def test_group_offsets_prints_lags_of_empty_groups_and_where_the_report_is(tmp_p
         str(out / name)
         for name in ("report.html", "report.json", "report.prom", "lag.svg", "lag-time.svg", "commits.svg")
     ]
-    assert {path.name for path in out.iterdir() if path.is_dir()} == {
-        "_state", "offsets", "pending", "groups", "problems",
-    }  # fmt: skip
-    before = {path.name: path.read_bytes() for path in (out / "offsets").iterdir()}
+    offsets = out / "current" / "offsets"
+    assert {path.name for path in offsets.parent.iterdir()} == {"offsets", "pending", "groups", "problems"}
+    before = {path.name: path.read_bytes() for path in offsets.iterdir()}
     status, again = run("group-offsets", str(GROUP_LOGS), "--end-offsets", str(END_OFFSETS), "--out", str(out))
     assert (status, again) == (0, said)
-    assert {path.name: path.read_bytes() for path in (out / "offsets").iterdir()} == before
+    assert {path.name: path.read_bytes() for path in offsets.iterdir()} == before
     status, said = run("group-offsets", str(GROUP_LOGS), "--history", "--out", str(out))
     assert (status, said) == (1, f"Error: {out}: it holds a run with other history (no); nothing is overwritten\n")
 
@@ -58,7 +57,7 @@ def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path, spark
     out, other = tmp_path / "out", tmp_path / "iceberg"
     status, said = run("topic-profile", str(GROUP_LOGS / "orders-0"), "--out", str(out))
     assert status == 0, said
-    assert {path.name for path in (out / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
+    assert {path.name for path in (out / "current" / "profile").iterdir() if path.is_dir()} == {"topic=orders"}
     assert said.splitlines()[-5:] == [
         str(out / name) for name in ("report.html", "report.json", "report.prom", "bytes.svg", "records.svg")
     ]
@@ -66,7 +65,7 @@ def test_topic_profile_writes_tables_by_topic_and_a_report(tmp_path: Path, spark
     assert status == 0, said
     assert not (other / ".work").exists()
     for table in ("batches", "profile", "problems"):
-        expected = spark.read.parquet(str(out / table)).toArrow().to_pylist()
+        expected = spark.read.parquet(str(out / "current" / table)).toArrow().to_pylist()
         found = get_format("iceberg").read(str(other / table)).read_all().to_pylist()
         plain = [{name: row[name] for name in each} for row, each in zip(found, expected, strict=True)]
         assert sorted(plain, key=str) == sorted(expected, key=str)

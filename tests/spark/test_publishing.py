@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from kafka_msgs.report import Report
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep, run
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
 
 
 def numbers(tables: Tables) -> DataFrame:

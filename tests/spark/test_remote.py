@@ -18,7 +18,8 @@ from kafka_msgs.cli.command_group import command
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
-from kafka_msgs.table_formats import get_format
+from kafka_msgs.tables import get_format
+from tests.support.committed_tables import committed_rows, committed_tables
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.s3_server import KEYS, S3Server, s3_process, s3_server
 
@@ -70,12 +71,6 @@ def pipeline(*arguments: str) -> str:
     return done.output
 
 
-def table(server: S3Server, place: str) -> list[dict[str, Any]]:
-    """Return the rows of a table that a job wrote to the server."""
-    found: list[dict[str, Any]] = ds.dataset(place, filesystem=server.store(), format="parquet").to_table().to_pylist()
-    return found
-
-
 def test_settings_of_the_session_reach_tasks_and_are_not_shown(
     with_settings: SparkSession, server: S3Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,8 +115,8 @@ def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path)
     assert groups[0] == below[0]
     named = [line for line in remote.splitlines() if line.startswith("s3a://logs/out of groups/report.")]
     assert [Path(line).name for line in named] == ["report.html", "report.json", "report.prom"]
-    written = table(server, "logs/out of groups/offsets")
-    assert len(written) == ds.dataset(tmp_path / "out" / "offsets", format="parquet").count_rows() > 10
+    written = committed_rows("s3a://logs/out of groups", "offsets", server.settings)
+    assert len(written) == ds.dataset(tmp_path / "out" / "current" / "offsets", format="parquet").count_rows() > 10
     page = server.store().open_input_file("logs/out of groups/report.html").read().decode()
     assert "s3a://logs/groups" in page
     assert not any(secret in page for secret in KEYS.values())
@@ -131,17 +126,17 @@ def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path)
 def test_a_segment_that_vanishes_is_a_row_of_problems(server: S3Server) -> None:
     server.vanished.add(f"/logs/groups/orders-0/{NAME}")
     pipeline("topic-profile", "s3a://logs/groups/orders-*", "--out", "s3a://logs/profile")
-    (row,) = table(server, "logs/profile/problems")
+    (row,) = committed_rows("s3a://logs/profile", "problems", server.settings)
     assert "deleted after the read was planned" in str(row)
     assert f"s3://logs/groups/orders-0/{NAME}" in str(row)
-    assert table(server, "logs/profile/profile")
+    assert committed_rows("s3a://logs/profile", "profile", server.settings)
 
 
 @pytest.mark.usefixtures("with_settings")
 def test_a_job_goes_on_from_a_run_in_a_bucket(server: S3Server) -> None:
     def rows() -> dict[str, list[str]]:
-        names = ("batches", "profile", "problems")
-        return {name: sorted(map(repr, table(server, f"logs/again/{name}"))) for name in names}
+        found = committed_tables("s3a://logs/again", server.settings)
+        return {name: sorted(map(repr, each)) for name, each in found.items()}
 
     said = pipeline("topic-profile", "s3a://logs/groups", "--out", "s3a://logs/again")
     before = rows()
@@ -170,7 +165,7 @@ def test_tables_of_a_format_are_in_a_bucket_and_a_second_run_goes_on(
         for name in ("groups", "members"):
             place = f"s3a://tables/{form}/{name}"
             found = get_format(form, FilesystemOptions.from_mapping(tables.settings)).read(place, ["group"]).read_all()
-            wanted = ds.dataset(tmp_path / "out" / name, partitioning="hive").to_table(columns=["group"])
+            wanted = ds.dataset(tmp_path / "out" / "current" / name, partitioning="hive").to_table(columns=["group"])
             assert sorted(found["group"].to_pylist()) == sorted(wanted["group"].to_pylist())
     names = {info.base_name for info in tables.store().get_file_info(fs.FileSelector(f"tables/{form}"))}
     assert {"groups", "members", "report.html", f".{form}-run"} <= names

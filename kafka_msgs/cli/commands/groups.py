@@ -29,6 +29,7 @@ _GROUP: Final = (
     "members",
     "partitions",
     "lag",
+    "ahead",
     "lastCommitTimestamp",
     "lastCommitTime",
 )
@@ -147,6 +148,7 @@ def _group(group: GroupWithOffsets) -> dict[str, Any]:
         "members": len(described.members),
         "partitions": len(group.offsets),
         "lag": group.lag,
+        "ahead": group.ahead,
         "lastCommitTimestamp": group.last_commit,
         "lastCommitTime": iso_of_ms(group.last_commit),
         "lastCommit": short_time(group.last_commit),

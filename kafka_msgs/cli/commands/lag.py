@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["lag_command"]
 
 _COLUMNS: Final = (
-    "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadTimestamp",
-    "unreadTime", "leaderEpoch", "metadata", "partitionTimestamp", "partitionTime", "commitTimestamp", "commitTime",
-    "expireTimestamp", "expireTime", "topicId",
+    "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds",
+    "unreadTimestamp", "unreadTime", "leaderEpoch", "metadata", "partitionTimestamp", "partitionTime",
+    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId",
 )  # fmt: skip
 _IN_TABLE: Final = (
-    "group", "topic", "partition", "committedOffset", "endOffset", "lag", "lagSeconds", "unreadSince", "committed",
+    "group", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds", "unreadSince",
+    "committed",
 )  # fmt: skip
+"""The columns on the screen, of which ``ahead`` is shown only if a commit is beyond the end of its partition."""
 
 _TOO_FAR: Final = 3
 """The exit status if a lag exceeds a limit."""
@@ -147,7 +149,8 @@ def _show(rows: Rows, output_format: str, prometheus: bool) -> None:
 
         echo(metrics_text(metrics(rows)), nl=False)
     else:
-        print_listing(output_format, _COLUMNS, rows, in_table=_IN_TABLE)
+        shown = _IN_TABLE if any(row["ahead"] for row in rows) else tuple(name for name in _IN_TABLE if name != "ahead")
+        print_listing(output_format, _COLUMNS, rows, in_table=shown)
 
 
 def _above(rows: Rows, max_lag: int | None, max_seconds: float | None) -> bool:
@@ -164,6 +167,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
         "committedOffset": committed.offset,
         "endOffset": committed.end_offset,
         "lag": committed.lag,
+        "ahead": committed.ahead,
         "lagSeconds": None,
         "unreadTimestamp": None,
         "unreadTime": None,

@@ -16,14 +16,14 @@ from rich.console import Console
 
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
-from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option
+from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.offline.partition_discovery import end_offsets_in
-from kafka_msgs.table_formats import FORMAT_NAMES
+from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,6 +96,7 @@ def _options(command: F) -> F:
 )
 @click.option("--history", is_flag=True, help="Also write the table history: every commit in the log.")
 @engine_option
+@wait_option
 @_options
 def group_offsets_command(
     inputs: tuple[str, ...],
@@ -129,6 +130,7 @@ def group_offsets_command(
 @pipeline_command.command("group-state")
 @_Paths
 @engine_option
+@wait_option
 @_options
 def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Write the members, assignments, epochs and topologies of all groups.
@@ -155,6 +157,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
 @pipeline_command.command("topic-profile")
 @_Paths
 @engine_option
+@wait_option
 @_options
 def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Profile topics by partition and hour: records, bytes, codecs, sizes, producers, transactions, timestamp order.
@@ -180,7 +183,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 
 @pipeline_command.command("records")
 @_Paths
-@click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help=_OUT)
+@click.option("--out", required=True, metavar="DIR", help="Directory of the table: new or empty.")
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Execution engine.")
 @click.option(
     "--columns",
@@ -199,10 +202,11 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of writer processes.")
 def records_command(**options: Any) -> None:
-    """Export every record to Parquet, one file per segment below topic=NAME/partition=NUMBER, without Spark.
+    """Export every record to Parquet, one file per segment, without Spark.
 
-    INPUT is a log directory or a partition directory. Memory use does not grow with the files. Corrupt records are
-    rows with the reason in the column _error. The Spark source kafka-log has the same rows.
+    INPUT is a log directory or a partition directory. The files are below current/records/topic=NAME/partition=NUMBER,
+    and appear together at the end. Memory use does not grow with the files. Corrupt records are rows with the reason
+    in the column _error. The Spark source kafka-log has the same rows.
 
     Example: kafka-msgs pipeline records /var/lib/kafka --out /tmp/records --topic orders
     """
@@ -301,8 +305,8 @@ def _run(
     conf_of_spark = [setting(text) for text in conf]
     require_spark(_FEATURE)
     from kafka_msgs.cli.job_output import destination
+    from kafka_msgs.filesystems.location import is_remote
     from kafka_msgs.filesystems.options import NO_OPTIONS
-    from kafka_msgs.filesystems.path_resolution import is_remote
     from kafka_msgs.spark.session import session_settings
 
     jobs = import_module("kafka_msgs.spark.jobs.job")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.output import echo
@@ -14,7 +15,7 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
 from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import TopicProfile, TopicStats, merge_stats, read_profile
+from kafka_msgs.offline.topic_profile import TopicProfile, read_profile
 
 __all__ = ["profile_command"]
 

@@ -48,10 +48,15 @@ class Lag:
 
     @property
     def records(self) -> int | None:
-        """The number of remaining offsets; for share groups, the coordinator's lag."""
+        """The number of remaining offsets, at least 0; for share groups, the coordinator's lag."""
         if self.group.type == GroupType.SHARE:
             return self.stored.lag
-        return None if self.end is None else self.end - self.stored.offset
+        return None if self.end is None else max(0, self.end - self.stored.offset)
+
+    @property
+    def ahead(self) -> int | None:
+        """The number of offsets by which the commit is beyond the end of the partition."""
+        return None if self.end is None else max(0, self.stored.offset - self.end)
 
     def seconds(self, now: float) -> float | None:
         """Return how long the first unread record has been waiting: 0 if all records are read."""
@@ -152,6 +157,7 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
         "committedOffset": lag.stored.offset,
         "endOffset": lag.end,
         "lag": lag.records,
+        "ahead": lag.ahead,
         "lagSeconds": None if seconds is None else round(seconds, 3),
         "unreadTimestamp": lag.unread_since,
         "unreadTime": iso_of_ms(lag.unread_since),
@@ -178,6 +184,7 @@ def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
         )
         for name, about, column in (
             ("kafka_group_lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
+            ("kafka_group_ahead_records", "Offsets of the commit beyond the end of the partition.", "ahead"),
             ("kafka_group_lag_seconds", "Age of the first record that the group has not read.", "lagSeconds"),
             ("kafka_group_committed_offset", "The offset that the group committed last.", "committedOffset"),
             ("kafka_group_end_offset", "The end of the partition.", "endOffset"),

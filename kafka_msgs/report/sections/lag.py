@@ -15,6 +15,7 @@ from kafka_msgs.report.sections.table_building import (
     Rows,
     grouped,
     largest_first,
+    metric_of,
     metrics_of,
     subset_note,
     table_from,
@@ -74,19 +75,22 @@ _NOTE: Final = (
 )
 
 
-def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> ReportPart:
+def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Rows = ()) -> ReportPart:
     """Return lag, trend and partition times of committed offsets.
 
     A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
     ``commitTimestampMs``. If known, it also has ``unreadMs``, the time of the oldest unconsumed record;
     ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``, the end of
     the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch. ``total`` is
-    the total number of rows, if ``rows`` contains only the rows with the largest lags.
+    the total number of rows, if ``rows`` contains only the rows with the largest lags. ``totals`` then has the exact
+    ``partitions`` and ``lag`` of each ``group``, including groups without a row.
     """
     known = [with_times(row, as_of) for row in rows]
     timed = any(row["lagSeconds"] is not None for row in known)
     worst = largest_first(known, *(("lagSeconds", "lag") if timed else ("lag",)), *_KEY)
     groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
+    exact = {row["group"]: {name: row[name] for name in ("partitions", "lag")} for row in totals}
+    groups = [{**each, **exact.get(each["group"], {})} for each in groups]
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
     sections: list[Section] = [
@@ -96,7 +100,13 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None) -> ReportP
     ]
     if streams:
         sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))
-    return ReportPart(tuple(sections), _metrics(known))
+    sums = [{"group": name, **each} for name, each in exact.items()] or groups
+    return ReportPart(tuple(sections), (*_metrics(known), _total_metric(sums)))
+
+
+def _total_metric(groups: Rows) -> Metric:
+    about = "Sum of the lags of the group in all partitions."
+    return metric_of("kafka_msgs_group_total_lag_records", about, groups, "lag", {"group": "group"})
 
 
 def _plot(groups: Rows) -> list[Section]:

@@ -11,13 +11,15 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps
@@ -99,13 +101,36 @@ def spark_engine(spark: SparkSession) -> Engine:
         def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for number in batch["id"].to_pylist():
-                    summary = pickle.dumps(function(ordered[number]))
+                    summary = _dumps(function(ordered[number]))
                     yield pa.RecordBatch.from_arrays([pa.array([summary], pa.binary())], names=["summary"])
 
         frame = spark.range(0, len(ordered), 1, len(ordered)).mapInArrow(work, "summary binary")
         return (pickle.loads(row["summary"]) for row in frame.collect())
 
     return each
+
+
+class _TablePickler(pickle.Pickler):
+    """Pickles tables as Arrow streams: a pickled slice would contain the buffers of its complete table."""
+
+    def reducer_override(self, value: object) -> Any:
+        """Return the reduced form of a table."""
+        if not isinstance(value, pa.Table):
+            return NotImplemented
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, value.schema) as writer:
+            writer.write_table(value)
+        return _read_table, (sink.getvalue().to_pybytes(),)
+
+
+def _read_table(stream: bytes) -> pa.Table:
+    return pa.ipc.open_stream(stream).read_all()
+
+
+def _dumps(result: TaskResult[Any]) -> bytes:
+    file = BytesIO()
+    _TablePickler(file).dump(result)
+    return file.getvalue()
 
 
 def _segment(file: LogFile) -> SegmentInput:

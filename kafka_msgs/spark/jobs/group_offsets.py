@@ -125,10 +125,15 @@ def _offsets(tables: Tables) -> DataFrame:
     committed = _latest(tables).where("NOT tombstone").select(*_KEY, *_COMMIT, "transactional", *_LOG)
     ends = tables.get("end_offsets", tables.get("partitions"))
     if ends is None:
-        return committed.withColumns({"endOffset": F.lit(None).cast("long"), "lag": F.lit(None).cast("long")})
+        return committed.withColumns(dict.fromkeys(("endOffset", "lag", "ahead"), F.lit(None).cast("long")))
     known = ends.select("topic", F.col("partition").alias("topicPartition"), "endOffset")
     found = committed.join(F.broadcast(known), ["topic", "topicPartition"], "left")
-    return found.select(*committed.columns, "endOffset", (F.col("endOffset") - F.col("committedOffset")).alias("lag"))
+    distance = F.col("endOffset") - F.col("committedOffset")
+    return found.select(*committed.columns, "endOffset", _positive(distance, "lag"), _positive(-distance, "ahead"))
+
+
+def _positive(number: Column, name: str) -> Column:
+    return F.when(number.isNotNull(), F.greatest(number, F.lit(0))).cast("long").alias(name)
 
 
 def _pending(tables: Tables) -> DataFrame:
@@ -150,9 +155,10 @@ def _groups(tables: Tables) -> DataFrame:
         .agg(
             F.count("*").alias("partitions"),
             F.sum("lag").alias("lag"),
+            F.sum("ahead").alias("ahead"),
             F.max("commitTimestampMs").alias("lastCommitMs"),
         )
-        .select("group", "partitions", "lag", *timed("lastCommit"))
+        .select("group", "partitions", "lag", "ahead", *timed("lastCommit"))
     )
     described = describe_groups(tables["log"]).where("group IS NOT NULL")
     own = described.select("group", "kind", "state", "epoch", F.size("members").alias("members"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.filesystems.location import is_remote
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.report.facts import facts_of_now
 from kafka_msgs.spark.jobs.publishing import TablePublisher, publisher_of
@@ -94,7 +95,7 @@ def run(
         publisher.start()
         out = str(publisher.out)
     tables = str(publisher.work) if publisher else out
-    place = tables.rstrip("/") if "://" in tables else Path(tables).absolute().as_uri()
+    place = tables.rstrip("/") if is_remote(tables) else Path(tables).absolute().as_uri()
     directory = report_to or Path(out)
     directory.mkdir(parents=True, exist_ok=True)
     known = dict(inputs)
@@ -122,7 +123,7 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = "p
     ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for an unavailable format.
     """
     publisher = publisher_of(table_format, out)
-    if "://" in out:
+    if is_remote(out):
         if publisher:
             raise JobPathError(path=out, reason=f"tables of {table_format} are written to a local directory")
         if report_to is None:

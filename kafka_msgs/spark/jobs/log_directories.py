@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files, small_copy
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.offline.partition_discovery import end_of_segment, end_offsets_in
@@ -106,7 +107,7 @@ def directory_of(partition: StoredPartition) -> str | None:
 def topic_id_of(partition: StoredPartition) -> str | None:
     """Return the topic id from the file next to the segments, or None if the file is missing or damaged."""
     try:
-        with local_copy(partition.segments[0].sibling(PARTITION_METADATA)) as (path, _):
+        with small_copy(partition.segments[0].sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except (LogFileError, OSError):
         return None

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from kafka_msgs.spark.spark_types import arrow_schema
-from kafka_msgs.table_formats import TableFormat, add_day_column, get_format
-from kafka_msgs.table_formats.parquet import parquet_rows
+from kafka_msgs.tables import TableFormat, add_day_column, get_format
+from kafka_msgs.tables.parquet import parquet_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

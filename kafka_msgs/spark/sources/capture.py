@@ -30,7 +30,7 @@ from kafka_msgs.capture import DEFAULT_PORTS, CapturedConnection, CaptureFault, 
 from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import CAPTURES, GONE, LogFile, local_copy, log_files
-from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options, check_schema
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema
 
 __all__ = ["KafkaCaptureSource"]
@@ -162,6 +162,7 @@ class KafkaCaptureSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader."""
+        check_schema(self.name(), schema, self.schema())
         return CaptureReader(self.name(), self._paths, self._fs_options, self._reading)
 
 

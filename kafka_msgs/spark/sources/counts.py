@@ -17,7 +17,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.spark.sources.log import reading_of
 from kafka_msgs.spark.sources.log_rows import RowOptions, rows_of
-from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.options import Options, check_schema
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema
@@ -81,6 +81,7 @@ class KafkaLogCountsSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader."""
+        check_schema(self.name(), schema, self.schema())
         return _Counter(self._plan, self._reading)
 
 

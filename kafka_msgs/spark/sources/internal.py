@@ -30,7 +30,7 @@ from kafka_msgs.spark.message_json import record_type
 from kafka_msgs.spark.sources.log import reading_of
 from kafka_msgs.spark.sources.log_rows import RowOptions, column_type
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
-from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options, check_schema
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
@@ -241,10 +241,12 @@ class InternalSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
+        check_schema(self.name(), schema, self.schema())
         return InternalReader(self._plan, self._reading, self._table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
+        check_schema(self.name(), schema, self.schema())
         return LogStreamReader(InternalReader(self._plan, self._reading, self._table), self._following)
 
 

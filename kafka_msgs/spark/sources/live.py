@@ -31,20 +31,21 @@ from pyspark.sql.types import StructType
 from kafka_msgs.client import ClientConfig, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
+from kafka_msgs.spark.sources.live_properties import choose, consumer_keywords
 from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
 from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions, log_columns
 from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
 
 __all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 
 _SOURCE: Final = "kafka-live"
 _NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
 """Columns of ``kafka-log`` that a broker does not provide."""
-_UNCOMMITTED: Final = "read_uncommitted"
 _COMMITTED: Final = "read_committed"
+_ISOLATIONS: Final = ("read_uncommitted", _COMMITTED)
 _PATIENCE: Final = 60.0
 """The seconds that a task waits for records that must exist."""
 _ROWS: Final = 65_536
@@ -64,6 +65,8 @@ class LiveReadOptions:
     """The read options of the source."""
 
     properties: Mapping[str, str] = field(repr=False)
+    consumer: Mapping[str, Any]
+    """The consumer's keywords among the properties."""
     subscription: LiveSubscription
     starting: StartingOffsets
     ending: StartingOffsets
@@ -76,15 +79,18 @@ class LiveReadOptions:
     @classmethod
     def of(cls, options: Options, *, streaming: bool) -> LiveReadOptions:
         """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
-        isolation = options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED)
+        properties = options.properties("kafka.")
+        consumer = consumer_keywords(options, properties)
+        isolation = None if options.text("isolation") is None else options.choice("isolation", _ISOLATIONS, "")
         return cls(
-            properties=options.properties("kafka."),
+            properties=properties,
+            consumer=consumer,
             subscription=LiveSubscription.of(options),
             starting=StartingOffsets.of(
                 options, "startingOffsets", "startingTimestamp", LATEST if streaming else EARLIEST
             ),
             ending=StartingOffsets.of(options, "endingOffsets", "endingTimestamp", LATEST),
-            committed=isolation == _COMMITTED,
+            committed=choose(options, "isolation", consumer.pop("isolation_level", None), isolation, "") == _COMMITTED,
             fails_on_data_loss=options.flag("failOnDataLoss", True),
             max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
             split_offsets=options.count("splitOffsets", 0) or None,
@@ -131,6 +137,7 @@ class LiveReadOptions:
             ClientConfig.from_properties(self.properties),
             isolation_level="read_committed" if self.committed else "read_uncommitted",
             auto_offset_reset="none" if self.fails_on_data_loss else "earliest",
+            **self.consumer,
         )
 
 
@@ -164,15 +171,15 @@ class KafkaLiveSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._live(streaming=False).reading.schema
+        return self._live(StructType(), streaming=False).reading.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
-        return LiveReader(self._live(streaming=False))
+        return LiveReader(self._live(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LiveStreamReader(self._live(streaming=True))
+        return LiveStreamReader(self._live(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. Topics are appended to in every mode."""
@@ -182,10 +189,11 @@ class KafkaLiveSource(DataSource):
         """Return the writer of a stream."""
         return LiveStreamWriter(self._writing(schema))
 
-    def _live(self, *, streaming: bool) -> LiveReadOptions:
+    def _live(self, schema: StructType, *, streaming: bool) -> LiveReadOptions:
         options = Options(self.name(), self._options)
         found = LiveReadOptions.of(options, streaming=streaming)
         options.done()
+        check_schema(self.name(), schema, found.reading.schema)
         return found
 
     def _writing(self, schema: StructType) -> LiveWriteOptions:

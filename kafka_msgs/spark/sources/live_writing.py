@@ -19,6 +19,7 @@ from kafka_msgs.client import Client, ClientConfig, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.producer import Delivery, ProducerConfig
 from kafka_msgs.errors import InternalError
+from kafka_msgs.spark.sources.live_properties import choose, producer_keywords
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
 
@@ -33,6 +34,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "headers": ("array",),
 }
 """The writable columns and their accepted types."""
+_ACKS: Final[Mapping[str, Any]] = {"all": -1, "1": 1, "0": 0}
 _OF_SPARK: Final = ("checkpointLocation", "path", "queryName")
 """Options for Spark itself, which it also passes to the sink."""
 _BATCH: Final = "streaming.sql.batchId"
@@ -64,17 +66,18 @@ class LiveWriteOptions:
         check_columns(options, schema, _COLUMNS)
         if topic is None and "topic" not in schema.names:
             options.refuse("topic", "it is needed if the rows have no column topic")
-        acks = options.choice("acks", ("all", "1", "0"), "all")
-        producer: dict[str, Any] = {
-            "compression": options.text("compression"),
-            "acks": acks if acks == "all" else int(acks),
-        }
+        properties = options.properties("kafka.")
+        producer = producer_keywords(options, properties)
+        acks = None if options.text("acks") is None else _ACKS[options.choice("acks", tuple(_ACKS), "")]
+        producer["acks"] = choose(options, "acks", producer.get("acks"), acks, _ACKS["all"])
+        compression = options.text("compression")
+        producer["compression"] = choose(options, "compression", producer.get("compression"), compression, None)
         ProducerConfig(**producer)
         found = options.text("transactionalId")
         if found is not None and topic is None:
             options.refuse("topic", "it is needed with a transactionalId")
         return cls(
-            properties=options.properties("kafka."),
+            properties=properties,
             topic=topic,
             producer=producer,
             transactional_id=found,

@@ -18,7 +18,7 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
+from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
 
@@ -65,17 +65,17 @@ class KafkaLogSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        reader, _ = self._read()
+        reader, _ = self._read(StructType())
         return reader.reading.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
-        reader, _ = self._read()
+        reader, _ = self._read(schema)
         return reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LogStreamReader(*self._read())
+        return LogStreamReader(*self._read(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
@@ -84,10 +84,11 @@ class KafkaLogSource(DataSource):
         options.done()
         return LogWriter(writing)
 
-    def _read(self) -> tuple[LogReader, StreamOptions]:
+    def _read(self, schema: StructType) -> tuple[LogReader, StreamOptions]:
         options = Options(self.name(), self._options, self.fs_options)
         found = LogReader(ReadPlan.of(self.name(), options), log_reading(options)), StreamOptions.of(options)
         options.done()
+        check_schema(self.name(), schema, found[0].reading.schema)
         return found
 
 

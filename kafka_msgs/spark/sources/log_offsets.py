@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from attrs import field, frozen
 
 from kafka_msgs.errors import OffsetPositionError, OptionError
-from kafka_msgs.filesystems.path_resolution import LogFile, local_copy
+from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.offset_bounds import offset_of
 from kafka_msgs.spark.sources.offset_options import LARGEST, Place, StartingOffsets, offsets_in, to_json
@@ -177,7 +177,7 @@ def _place(file: LogFile) -> Place | None:
 def _topic_id(file: LogFile) -> str | None:
     """Return the topic id of a file, or None if the metadata file is missing."""
     try:
-        with local_copy(file.sibling(PARTITION_METADATA)) as (path, _):
+        with small_copy(file.sibling(PARTITION_METADATA)) as (path, _):
             return str(read_partition_metadata(path).topic_id)
     except FileNotFoundError:
         return None

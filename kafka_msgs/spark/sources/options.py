@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
+from pyspark.sql.types import StructType
+
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known
-from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
 
-__all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options"]
+__all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options", "check_schema"]
 
 PERMISSIVE: Final = "PERMISSIVE"
 FAILFAST: Final = "FAILFAST"
@@ -152,3 +155,17 @@ class Options:
         # A value intended as a filesystem option may be a secret.
         value = None if given is None or name.lower().startswith(PREFIXES) else mask_uri(given)
         raise OptionError(source=self._source, option=name, value=value, reason=reason)
+
+
+def check_schema(source: str, given: StructType, own: StructType) -> None:
+    """Raise ``OptionError`` for a schema that the user gave and that is not the one of the source.
+
+    Spark accepts it otherwise, and its tasks fail on the first row.
+    """
+    if given.fields and _types(given) != _types(own):
+        reason = "the source defines the columns and their types; select them with the option columns, or in the query"
+        raise OptionError(source=source, option="schema", value=given.simpleString(), reason=reason)
+
+
+def _types(schema: StructType) -> list[tuple[str, str]]:
+    return [(each.name, each.dataType.simpleString()) for each in schema.fields]

@@ -21,7 +21,15 @@ from attrs import frozen
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.object_listing import stat_files
-from kafka_msgs.filesystems.path_resolution import FileSlice, LogFile, is_there, list_siblings, local_copy, open_file
+from kafka_msgs.filesystems.path_resolution import (
+    FileSlice,
+    LogFile,
+    is_there,
+    list_siblings,
+    local_copy,
+    open_file,
+    small_copy,
+)
 from kafka_msgs.log.file_scan import AnyBatch
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.small_files import read_producer_snapshot
@@ -181,7 +189,7 @@ class _Directory:
     def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
         """Return the first offsets of open transactions at a snapshot by producer id, or None if it is damaged."""
         try:
-            with local_copy(snapshot) as (path, _):
+            with small_copy(snapshot) as (path, _):
                 producers = read_producer_snapshot(path).producer_entries
         except (LogFileError, FileNotFoundError):
             return None

@@ -14,7 +14,8 @@ from attrs import evolve, field, frozen
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile, log_files
 from kafka_msgs.spark.sources.log_rows import RowOptions, rows_of
 from kafka_msgs.spark.sources.offset_bounds import OffsetBounds

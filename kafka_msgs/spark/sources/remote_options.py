@@ -14,9 +14,10 @@ from typing import TypeAlias, TypeVar
 from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError, OptionError, RemoteFormatError
+from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.object_listing import directory_of, list_recursively, stat_files
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions, mask_uri
-from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files, small_copy
 from kafka_msgs.log.remote_naming import REMOTE_NAMINGS, RemoteNaming, parse_remote_naming
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
@@ -194,7 +195,7 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
 def _read(file: LogFile, read: Callable[[Path], T]) -> T | None:
     """Return the content of a small file, or None if it does not exist."""
     try:
-        with local_copy(file) as (path, _):
+        with small_copy(file) as (path, _):
             return read(path)
     except FileNotFoundError:
         return None

@@ -104,7 +104,10 @@ def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ..
     run_job(asked, str(home / "quiet"), spark_engine(spark))
     with killing(workers, busy(workers, 2)) as killed:
         run_job(asked, str(home / "killed"), spark_engine(spark))
-    tables = {out: [_sums(spark.read.parquet(str(home / out / name))) for name in asked.job.tables] for out in _RUNS}
+    homes = {out: home / out / "current" for out in _RUNS}
+    tables = {
+        out: [_sums(spark.read.parquet(str(each / name))) for name in asked.job.tables] for out, each in homes.items()
+    }
     return {"killed": killed, "tables": tables}
 
 

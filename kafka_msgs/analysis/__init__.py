@@ -1,0 +1,10 @@
+"""Answers to questions about log directories, as reducers: the state of a range of a log, and its combination.
+
+``reducer`` defines the interface. ``committed_offsets`` reduces ``__consumer_offsets``, including the records of
+groups, ``latest_records`` reduces ``__share_group_state`` and ``__transaction_state``, and ``topic_stats`` reduces
+ordinary topics. One process, a task per range, and a run that resumes an earlier one are the
+same operations on these states. The package reads no files and writes no tables.
+
+``record_classification`` determines the role of each record of ``__consumer_offsets``, ``live_records`` keeps the
+records that still count, and ``offset_tables`` decodes them.
+"""

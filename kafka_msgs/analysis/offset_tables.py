@@ -1,0 +1,235 @@
+"""The tables of the job ``group-offsets``, decoded from the live records of a partition.
+
+Defines their columns. Decoding is bounded: offsets are decoded in slices, and there are only as many group records as
+in a coordinator's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
+from kafka_msgs.columns import decode_column
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
+from kafka_msgs.internal_topics.records import InternalRecord, decode_record
+from kafka_msgs.internal_topics.replay import replay
+from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+
+__all__ = [
+    "GROUPS",
+    "HISTORY",
+    "OFFSETS",
+    "PENDING",
+    "PROBLEMS",
+    "EndOffsets",
+    "commit_history",
+    "committed_offsets",
+    "described_groups",
+    "pending_offsets",
+    "to_timestamps",
+    "with_first_commits",
+]
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_TEXT, _INT, _LONG, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
+_KEY: Final = [("group", _TEXT), ("topic", _TEXT), ("topicPartition", _INT)]
+_COMMIT: Final = [
+    ("committedOffset", _LONG),
+    ("leaderEpoch", _INT),
+    ("metadata", _TEXT),
+    ("commitTimestamp", _TIME),
+    ("commitTimestampMs", _LONG),
+    ("expireTimestamp", _TIME),
+    ("expireTimestampMs", _LONG),
+    ("topicId", _TEXT),
+]
+_LOG: Final = [("logPartition", _INT), ("logOffset", _LONG), ("logTimestamp", _TIME), ("logTimestampMs", _LONG)]
+_FIELDS: Final = {
+    "committedOffset": "offset",
+    "leaderEpoch": "leader_epoch",
+    "metadata": "metadata",
+    "commitTimestampMs": "commit_timestamp",
+    "expireTimestampMs": "expire_timestamp",
+    "topicId": "topic_id",
+}
+"""The columns of a commit and their fields in the value."""
+_FIRST: Final = ("commitTimestampMs", "committedOffset")
+"""The columns of a first commit."""
+
+OFFSETS: Final = pa.schema(
+    [*_KEY, *_COMMIT, ("transactional", _BOOL), *_LOG, ("endOffset", _LONG), ("lag", _LONG), ("ahead", _LONG)]
+)
+PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
+HISTORY: Final = pa.schema(
+    [
+        *_KEY,
+        *_COMMIT,
+        ("tombstone", _BOOL),
+        ("transactional", _BOOL),
+        ("producerId", _LONG),
+        ("outcome", _TEXT),
+        *_LOG[1:],
+        ("file", _TEXT),
+    ]
+)
+"""The history without ``logPartition``, which is part of the directory names."""
+PROBLEMS: Final = pa.schema([("logPartition", _INT), ("logOffset", _LONG), ("file", _TEXT), ("problem", _TEXT)])
+GROUPS: Final = pa.schema(
+    [
+        ("group", _TEXT),
+        ("kind", _TEXT),
+        ("state", _TEXT),
+        ("epoch", _INT),
+        ("members", _INT),
+        ("partitions", _LONG),
+        ("lag", _LONG),
+        ("ahead", _LONG),
+        ("lastCommit", _TIME),
+        ("lastCommitMs", _LONG),
+    ]
+)
+
+_NO_TIME: Final = -1
+_MOST_MS: Final = (2**63 - 1) // 1000
+_SLICE: Final = 1 << 16
+_TOPIC: Final = "__consumer_offsets"
+_Columns: TypeAlias = "dict[str, pa.Array]"
+
+
+@frozen
+class EndOffsets:
+    """The log end offsets of partitions, as columns for lookups by other columns."""
+
+    _places: pa.Array
+    _offsets: pa.Array
+
+    @classmethod
+    def of(cls, ends: Mapping[tuple[str, int], int]) -> EndOffsets:
+        """Return the end offsets from a mapping by topic and partition."""
+        places = pa.array([f"{topic}/{number}" for topic, number in ends], _TEXT)
+        return cls(places, pa.array(ends.values(), _LONG))
+
+    def ends(self, topics: pa.Array, numbers: pa.Array) -> pa.Array:
+        """Return the end offset of each partition, null if unknown."""
+        places = pc.binary_join_element_wise(topics, numbers.cast(_TEXT), "/")
+        return self._offsets.take(pc.index_in(places, self._places))
+
+
+def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
+    """Yield the committed offsets at the end of a partition, with the lag if the end offset is known.
+
+    A commit beyond the end is ``ahead``, and its lag is 0.
+    """
+    rows = rows_with(survivors, EFFECTIVE)
+    for batch in _slices(rows.filter(rows["value"].is_valid())):
+        found = _columns(batch, number)
+        found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
+        distance = pc.subtract(found["endOffset"], found["committedOffset"])
+        found["lag"] = pc.max_element_wise(distance, 0, skip_nulls=False)
+        found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
+        yield _batch(found, OFFSETS)
+
+
+def pending_offsets(survivors: pa.Table, number: int) -> Iterator[pa.RecordBatch]:
+    """Yield the offsets that the open transactions of a partition would commit."""
+    for batch in _slices(rows_with(survivors, UNDECIDED)):
+        yield _batch(_columns(batch, number), PENDING)
+
+
+def commit_history(commits: pa.Table, outcomes: pa.Array, files: pa.Array) -> pa.Table:
+    """Return history rows: the commits and deletions of the log, with the given outcomes."""
+    batches = []
+    for start in range(0, commits.num_rows, _SLICE):
+        (rows,) = commits.slice(start, _SLICE).combine_chunks().to_batches()
+        found = _columns(rows, 0)
+        found["tombstone"] = rows["value"].is_null()
+        found["outcome"] = outcomes.slice(start, _SLICE)
+        found["file"] = files.slice(start, _SLICE)
+        batches.append(_batch(found, HISTORY))
+    return pa.Table.from_batches(batches, HISTORY)
+
+
+def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
+    """Return rows of ``committed_offsets`` with ``firstCommitMs`` and ``firstCommitOffset``, null without a first
+    commit.
+
+    The first commit is the oldest non-transactional one in the log since the last deletion.
+    """
+    counting, first = rows_with(survivors, EFFECTIVE), rows_with(survivors, FIRST_COMMIT).sort_by("offset")
+    # Only the first commits of these offsets are decoded.
+    keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
+    decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
+    names = ("group", "topic", "topicPartition", *_FIRST)
+    columns = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
+    at = pc.index_in(_places(offsets), _places(columns).combine_chunks())
+    found = offsets.append_column("firstCommitMs", columns["commitTimestampMs"].take(at))
+    return found.append_column("firstCommitOffset", columns["committedOffset"].take(at))
+
+
+def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(columns["group"], columns["topic"], columns["topicPartition"].cast(_TEXT), "\0")
+
+
+def described_groups(survivors: pa.Table) -> list[GroupDescription]:
+    """Return the groups that have group records. Unreadable records do not count."""
+    rows = rows_with(survivors, GROUP_RECORD)
+    return [describe_group(each) for each in replay(_decoded(rows)).groups().values()]
+
+
+def to_timestamps(milliseconds: pa.Array) -> pa.Array:
+    """Return Kafka's millisecond numbers as timestamps: null for -1 (no time) and for times that overflow 64 bits."""
+    held = pc.and_(pc.greater_equal(milliseconds, -_MOST_MS), pc.less_equal(milliseconds, _MOST_MS))
+    known = pc.and_(held, pc.not_equal(milliseconds, _NO_TIME))
+    return pc.multiply(pc.if_else(known, milliseconds, None), 1000).cast(_TIME)
+
+
+def _decoded(rows: pa.Table) -> Iterator[InternalRecord]:
+    for key, value in zip(rows["key"], rows["value"], strict=True):
+        try:
+            yield decode_record(_TOPIC, key.as_py(), value.as_py())
+        except KafkaMsgsError:
+            continue
+
+
+def _slices(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows.num_rows, _SLICE):
+        yield from rows.slice(start, _SLICE).combine_chunks().to_batches()
+
+
+def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELDS.keys()) -> _Columns:
+    """Return the columns shared by all tables of commits, and the columns of ``commit``.
+
+    The rows were decoded once before, so all are valid.
+    """
+    fields = {column: _FIELDS[column] for column in commit}
+    keys = decode_column(rows["key"], OffsetCommitKey, on_error="raise").values
+    values = decode_column(rows["value"], OffsetCommitValue, columns=tuple(fields.values()), on_error="raise").values
+    found: _Columns = {
+        "group": keys.field("group"),
+        "topic": keys.field("topic"),
+        "topicPartition": keys.field("partition"),
+        **{column: _field(values, name) for column, name in fields.items()},
+        "transactional": rows["transactional"],
+        "producerId": rows["producer"],
+        "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),
+        "logOffset": rows["offset"],
+        "logTimestampMs": rows["timestamp"],
+    }
+    times = {name.removesuffix("Ms"): to_timestamps(found[name]) for name in found if name.endswith("Ms")}
+    return found | times
+
+
+def _field(structs: pa.StructArray, name: str) -> pa.Array:
+    """Return a field of structs, null for null structs."""
+    return pc.struct_field(structs, name)
+
+
+def _batch(found: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)

@@ -1,0 +1,131 @@
+"""The classification of ``__consumer_offsets`` records: commits, group records, markers, and unreadable records.
+
+Converts record columns to rows of ``live_records``. Commits are validated by decoding as little as possible. An
+unreadable commit is a problem and does not replace earlier records.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
+from kafka_msgs.columns.decode import decode_column, error_texts
+from kafka_msgs.message import Message
+from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
+from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+
+__all__ = ["PROBLEMS", "RECORD_COLUMNS", "ClassifiedRecords", "classify", "classify_groups"]
+
+RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
+"""The record columns that the classification needs."""
+
+PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
+"""Unreadable data: the offset of a record, null for a part of a file, and the reason."""
+
+_KEYLESS: Final = "the key does not say what the record is"
+_OLDEST, _COMMIT = b"\0\0", b"\0\1"
+_COMMIT_TYPES: Final = pa.array([_OLDEST, _COMMIT])
+_MARKERS: Final = pa.array([b"\0\0", b"\0\1"])
+_ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
+
+
+@frozen
+class ClassifiedRecords:
+    """Records by role. ``commits`` have their keys in the current format; ``groups`` contains the group of each commit.
+
+    ``rows`` contains all rows for ``LiveRecords``. Rows of the same role keep their log order.
+    """
+
+    commits: pa.Table
+    groups: pa.Array
+    others: pa.Table
+    markers: pa.Table
+    problems: pa.Table
+
+    @property
+    def rows(self) -> pa.Table:
+        """All rows with a role, without problems."""
+        return pa.concat_tables([self.commits, self.others, self.markers])
+
+
+def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> ClassifiedRecords:
+    """Classify records of the segment with this base offset, from a file that problems name.
+
+    ``records`` has the columns ``RECORD_COLUMNS``.
+    """
+    control, keys = records.column("is_control"), records.column("key")
+    is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
+    commits, groups, unreadable = _commits(records.filter(is_commit), file, segment)
+    others, keyless = classify_groups(records, file, segment)
+    markers = _markers(records.filter(control), segment)
+    return ClassifiedRecords(commits, groups, others, markers, _joined([unreadable, keyless]))
+
+
+def classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
+    """Return the group records, and problems for records whose keys have no type."""
+    of_client = pc.invert(records.column("is_control"))
+    types = pc.binary_slice(records.column("key"), 0, 2)
+    typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
+    is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
+    others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
+    roles = pa.repeat(pa.scalar(GROUP_RECORD, pa.int8()), others.num_rows)
+    return _rows(others, roles, segment), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
+
+
+def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:
+    """Return the readable commits, the group of each, and the problems of the unreadable commits."""
+    keys = records.column("key")
+    if pc.any(pc.equal(pc.binary_slice(keys, 0, 2), _OLDEST)).as_py():
+        # The oldest keys and values use today's layout; only the leading number of the key differs.
+        keys = pc.binary_replace_slice(keys, 0, 2, _COMMIT)
+        records = records.set_column(records.schema.get_field_index("key"), "key", keys)
+    read = decode_column(keys, OffsetCommitKey, columns=["group"])
+    values = decode_column(records.column("value"), OffsetCommitValue, columns=["offset"])
+    groups, problems = read.values.field("group"), PROBLEMS.empty_table()
+    if read.error_count or values.error_count:
+        texts = pc.coalesce(_texts(read, OffsetCommitKey), _texts(values, OffsetCommitValue))
+        sound, bad = texts.is_null(), texts.is_valid()
+        problems = _problems(records.filter(bad), texts.filter(bad), file)
+        records, groups = records.filter(sound), groups.filter(sound)
+    waits = pc.and_(records.column("is_transactional"), records.column("value").is_valid())
+    roles = pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))
+    return _rows(records, roles, segment), groups, problems
+
+
+def _texts(column: object, message: type[Message]) -> pa.StringArray:
+    return error_texts(column.errors, message.INFO.name)  # type: ignore[attr-defined]
+
+
+def _markers(records: pa.RecordBatch, segment: int) -> pa.Table:
+    """Return the transaction markers; other control records do not concern groups."""
+    kind = pc.index_in(pc.binary_slice(records.column("key"), 2, 4), _MARKERS)
+    known = kind.is_valid()
+    return _rows(records.filter(known), _ROLES.take(kind.filter(known)), segment)
+
+
+def _rows(records: pa.RecordBatch, roles: pa.Array, segment: int) -> pa.Table:
+    columns = [
+        roles,
+        records.column("offset"),
+        records.column("timestamp_ms"),
+        records.column("key").cast(pa.large_binary()),
+        records.column("value").cast(pa.large_binary()),
+        records.column("producer_id"),
+        records.column("is_transactional"),
+        pa.repeat(pa.scalar(1, pa.int64()), records.num_rows),
+        pa.repeat(pa.scalar(segment, pa.int64()), records.num_rows),
+    ]
+    return pa.Table.from_arrays(columns, schema=ROWS)
+
+
+def _problems(records: pa.RecordBatch, texts: pa.Array, file: str) -> pa.Table:
+    files = pa.repeat(pa.scalar(file), records.num_rows)
+    return pa.Table.from_arrays([records.column("offset"), files, texts], schema=PROBLEMS)
+
+
+def _joined(problems: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(problems).sort_by("logOffset")

@@ -1,0 +1,64 @@
+"""The options ``kafka.*`` of ``kafka-live``: Kafka's client properties, each one used or refused.
+
+A property that would have no effect is an error, because a job that relies on it would read or write other data than
+intended. Offsets and groups are Spark's: its checkpoint has the position of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka_msgs.client.consumer.config import parse_consumer_properties
+from kafka_msgs.client.producer.config import parse_producer_properties
+from kafka_msgs.client.property_parsing import resolve_names
+from kafka_msgs.client.property_table import UNSUPPORTED, find_setting, is_ignored
+from kafka_msgs.spark.sources.options import Options
+
+__all__ = ["choose", "consumer_keywords", "producer_keywords"]
+
+_CONSUMER: Final = frozenset(
+    ["buffer_max_bytes", "check_crc", "client_rack", "fetch_max_bytes", "fetch_max_wait", "fetch_min_bytes",
+     "isolation_level", "partition_max_bytes"]
+)  # fmt: skip
+"""The consumer's keywords that concern reading a partition from one offset to another."""
+_PRODUCER: Final = frozenset(
+    ["acks", "batch_size", "buffer_memory", "compression", "compression_level", "delivery_timeout", "idempotence",
+     "linger", "max_block", "max_in_flight", "max_request_size", "request_timeout", "retry_backoff",
+     "retry_backoff_max", "transaction_timeout"]
+)  # fmt: skip
+_NO_EFFECT: Final = "this property of Kafka has no effect in this source"
+
+
+def consumer_keywords(options: Options, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the consumer's keywords in properties. Raises ``OptionError`` for a property without an effect."""
+    for name in properties:
+        setting = find_setting(name)
+        _check(options, name, used=setting is not None and (setting.client or setting.consumer in _CONSUMER))
+    return parse_consumer_properties(resolve_names(properties))
+
+
+def producer_keywords(options: Options, properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the producer's keywords in properties. Raises ``OptionError`` for a property without an effect."""
+    for name in properties:
+        setting = find_setting(name)
+        _check(options, name, used=setting is not None and (setting.client or setting.producer in _PRODUCER))
+    return parse_producer_properties(resolve_names(properties))
+
+
+def _check(options: Options, name: str, *, used: object) -> None:
+    is_known = find_setting(name) is not None or is_ignored(name) or name in UNSUPPORTED
+    if is_known and not used:
+        options.refuse(f"kafka.{name}", _NO_EFFECT)
+
+
+def choose(options: Options, name: str, keyword: Any, own: Any, default: Any) -> Any:
+    """Return the value of an option that Kafka also has as a property.
+
+    ``own`` is the value of the option called ``name``, and ``keyword`` that of the property; None means not given.
+    Raises ``OptionError`` if they differ.
+    """
+    if own is not None and keyword is not None and own != keyword:
+        options.refuse(name, f"it contradicts Kafka's property of the same meaning, {keyword}")
+    found = keyword if own is None else own
+    return default if found is None else found

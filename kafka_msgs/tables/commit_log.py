@@ -1,0 +1,254 @@
+"""The commit log of an output directory: immutable files, made visible by one manifest for each run.
+
+======================================  ===============================================================================
+Path                                    Content
+======================================  ===============================================================================
+``_runs/<run>/begun.json``              The token of a run: its base commit and its identity, without credentials.
+``data/<run>/<attempt>/<table>/...``    Files that task attempts have written. They are never renamed or changed.
+``_commits/<number>.json``              The manifest of a run: the files of all tables, by table.
+======================================  ===============================================================================
+
+A manifest is created only if no other run has created the manifest with its number. So each reader sees the files of
+one complete run, and of two overlapping runs one is refused. Before the manifest exists, a crash leaves files that no
+reader looks at; ``expire`` removes them. Each task first reads the token: a worker that does not see it writes to a
+disk that is not shared, and the run fails.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from itertools import chain
+from typing import Any, Final
+from uuid import uuid4
+
+from attrs import asdict, field, frozen
+
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, UnseenFileError
+from kafka_msgs.filesystems.storage import Storage
+
+__all__ = ["GRACE", "NOT_EMPTY", "CommitLog", "RunToken", "Snapshot", "WrittenFile", "by_name"]
+
+GRACE: Final = timedelta(days=1)
+"""The default grace period. A run that takes longer is refused, and files without a manifest are kept as long."""
+
+_COMMITS: Final = "_commits"
+_RUNS: Final = "_runs"
+_DATA: Final = "data"
+_BEGUN: Final = "begun.json"
+_CLOCK: Final = "clock"
+_NUMBER: Final = re.compile(r"_commits/(?P<number>[0-9]{20})\.json")
+_KEPT_COMMITS: Final = 2
+_MOVED: Final = "another run has committed since it began"
+_TOO_LONG: Final = "it took longer than the grace period, after which other runs may remove its files"
+_NOT_SHARED: Final = "this process does not see a file of the run; driver and workers do not share this location"
+
+NOT_EMPTY: Final = "it exists and is not an empty directory; nothing is overwritten"
+"""The reason why an output directory is refused."""
+_OWN_NAMES: Final = frozenset([_COMMITS, _RUNS, _DATA])
+
+
+@frozen
+class WrittenFile:
+    """A complete file of a table.
+
+    ``name`` is its path in the table, and ``path`` its path in the output directory. ``size`` is in bytes.
+    """
+
+    name: str
+    path: str
+    size: int
+    rows: int
+
+
+@frozen(kw_only=True)
+class RunToken:
+    """A run that has begun: its id, the number of the commit it builds on, and its identity."""
+
+    run: str
+    base: int
+    identity: Mapping[str, Any] = field(factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The path of the token in the output directory."""
+        return f"{_RUNS}/{self.run}/{_BEGUN}"
+
+    def content(self) -> bytes:
+        """Return the content of the token's file."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    def data_path(self, attempt: str, table: str, name: str) -> str:
+        """Return the path of a new file of a table in the output directory."""
+        return f"{_DATA}/{self.run}/{attempt}/{table}/{name}"
+
+
+@frozen(kw_only=True)
+class Snapshot:
+    """A commit: its number, the run that made it, and the files of each table by their names in it."""
+
+    number: int
+    run: str
+    identity: Mapping[str, Any] = field(factory=dict)
+    tables: Mapping[str, Mapping[str, WrittenFile]] = field(factory=dict)
+
+    def file(self, table: str, name: str) -> WrittenFile | None:
+        """Return a file by its path in a table, or None."""
+        return self.tables.get(table, {}).get(name)
+
+    def files(self) -> Iterator[WrittenFile]:
+        """Yield the files of all tables."""
+        return chain.from_iterable(files.values() for files in self.tables.values())
+
+    def content(self) -> bytes:
+        """Return the manifest."""
+        tables = {name: [asdict(each) for each in files.values()] for name, files in self.tables.items()}
+        found = {"number": self.number, "run": self.run, "identity": self.identity, "tables": tables}
+        return json.dumps(found, sort_keys=True).encode()
+
+    @classmethod
+    def from_content(cls, content: bytes) -> Snapshot:
+        """Return the snapshot in a manifest. Raises ``ValueError``, ``KeyError`` and ``TypeError``."""
+        found = json.loads(content)
+        tables = {name: by_name(WrittenFile(**each) for each in files) for name, files in found["tables"].items()}
+        return cls(number=found["number"], run=found["run"], identity=found["identity"], tables=tables)
+
+
+def by_name(files: Iterable[WrittenFile]) -> dict[str, WrittenFile]:
+    """Return files by their names in a table, in the order of the names."""
+    return {each.name: each for each in sorted(files, key=lambda each: each.name)}
+
+
+@frozen
+class CommitLog:
+    """The commits in an output directory.
+
+    ``grace`` must be longer than any run. All methods raise ``OSError`` and ``StorageError``.
+    """
+
+    storage: Storage
+    grace: timedelta = GRACE
+
+    def head(self) -> Snapshot | None:
+        """Return the latest commit, or None. Raises ``JobPathError`` for a damaged manifest."""
+        numbers = self.numbers()
+        return self.snapshot(numbers[-1]) if numbers else None
+
+    def is_unused(self) -> bool:
+        """Return whether the directory is empty, apart from the leftovers of runs that committed nothing."""
+        home = self.storage.local_directory
+        if home is not None and home.is_file():
+            return False
+        return not set(self.storage.names()) - _OWN_NAMES and not self.numbers()
+
+    def snapshot(self, number: int) -> Snapshot:
+        """Return a commit. Raises ``JobPathError`` for a damaged or missing manifest."""
+        path = _manifest(number)
+        try:
+            return Snapshot.from_content(self.storage.read(path) or b"")
+        except (ValueError, KeyError, TypeError) as error:
+            raise JobPathError(path=f"{self.storage}/{path}", reason=f"it is not a manifest: {error!r}") from error
+
+    def begin(self, identity: Mapping[str, Any], base: Snapshot | None) -> RunToken:
+        """Begin a run on top of a commit, None for the first run, and return its token.
+
+        Raises ``StorageError`` for a storage that cannot create files atomically.
+        """
+        run = uuid4().hex
+        self.storage.probe(f"{_RUNS}/{run}/probe")
+        token = RunToken(run=run, base=base.number if base else 0, identity=identity)
+        self.storage.create(token.path, token.content())
+        return token
+
+    def check_visible(self, token: RunToken) -> None:
+        """Raise ``UnseenFileError`` if this process does not see the token of a run."""
+        if self.storage.read(token.path) != token.content():
+            raise UnseenFileError(path=f"{self.storage}/{token.path}", reason=_NOT_SHARED)
+
+    def commit(self, token: RunToken, tables: Mapping[str, Iterable[WrittenFile]]) -> Snapshot:
+        """Commit the files of a run, and return the snapshot. ``tables`` also lists the earlier files that remain.
+
+        Raises ``UnseenFileError`` if a new file is missing or has another size than its writer saw, and
+        ``ConcurrentRunError`` if another run has committed in between, or if the run took longer than the grace period.
+        """
+        found = {name: by_name(files) for name, files in tables.items()}
+        snapshot = Snapshot(number=token.base + 1, run=token.run, identity=token.identity, tables=found)
+        self._check_head(token, token.base)
+        self._check_files(token, snapshot.files())
+        if self._age(token) >= self.grace.total_seconds():
+            raise self._refused(token, _TOO_LONG)
+        created = self.storage.create(_manifest(snapshot.number), snapshot.content())
+        # A lost response may have been a success, so the manifest itself decides.
+        if not created and self.snapshot(snapshot.number).run != token.run:
+            raise self._refused(token, _MOVED)
+        self._check_head(token, snapshot.number)
+        return snapshot
+
+    def expire(self) -> int:
+        """Remove old manifests, and the files of old runs that no remaining manifest lists; return their number.
+
+        The latest two commits and everything younger than the grace period remain. Ages are differences of times by
+        the storage, not by this machine.
+        """
+        commits = {number: each for each in self.storage.list_files(_COMMITS) if (number := _number_of(each.path))}
+        if not commits:
+            return 0
+        now = max(each.modified for each in commits.values())
+        horizon = now - self.grace.total_seconds()
+        kept = {
+            number
+            for number, each in commits.items()
+            if number > max(commits) - _KEPT_COMMITS or each.modified > horizon
+        }
+        listed = {file.path for number in kept for file in self.snapshot(number).files()}
+        runs = list(self.storage.list_files(_RUNS))
+        young = {_run_of(each.path) for each in runs if each.modified > horizon}
+        dead = [each.path for each in self.storage.list_files(_DATA)]
+        dead = [path for path in dead if path not in listed and _run_of(path) not in young]
+        alive = {_run_of(path) for path in listed}
+        self.storage.delete(dead)
+        self.storage.delete(each.path for each in runs if _run_of(each.path) not in young | alive)
+        self.storage.delete(each.path for number, each in commits.items() if number not in kept)
+        return len(dead)
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the commits whose manifests remain, in order."""
+        found = (_number_of(each.path) for each in self.storage.list_files(_COMMITS))
+        return sorted(number for number in found if number)
+
+    def _check_files(self, token: RunToken, files: Iterable[WrittenFile]) -> None:
+        there = {each.path: each.size for each in self.storage.list_files(f"{_DATA}/{token.run}")}
+        for file in files:
+            if _run_of(file.path) == token.run and there.get(file.path) != file.size:
+                raise UnseenFileError(path=f"{self.storage}/{file.path}", reason=_NOT_SHARED)
+
+    def _check_head(self, token: RunToken, number: int) -> None:
+        if max(self.numbers(), default=0) != number:
+            raise self._refused(token, _MOVED)
+
+    def _refused(self, token: RunToken, reason: str) -> ConcurrentRunError:
+        return ConcurrentRunError(path=str(self.storage), run=token.run, reason=reason)
+
+    def _age(self, token: RunToken) -> float:
+        """Return the seconds since a run began, as the difference of two times by the storage."""
+        clock = f"{_RUNS}/{token.run}/{_CLOCK}"
+        self.storage.write(clock, b"")
+        times = {each.path: each.modified for each in self.storage.list_files(f"{_RUNS}/{token.run}")}
+        if token.path not in times:
+            raise UnseenFileError(path=f"{self.storage}/{token.path}", reason=_NOT_SHARED)
+        return times[clock] - times[token.path]
+
+
+def _manifest(number: int) -> str:
+    return f"{_COMMITS}/{number:020}.json"
+
+
+def _number_of(path: str) -> int | None:
+    match = _NUMBER.fullmatch(path)
+    return int(match["number"]) if match else None
+
+
+def _run_of(path: str) -> str:
+    return path.split("/", 2)[1]

@@ -1,0 +1,71 @@
+"""The state and the messages of jobs are bounded: hours of commits, buffered markers, and pickled slices."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.record_classification import PROBLEMS, ClassifiedRecords
+from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.pipeline import commit_history
+from kafka_msgs.pipeline.commit_history import HistoryWriter
+from kafka_msgs.pipeline.commit_hours import HOURS, SHOWN_HOURS, CommitHours
+from kafka_msgs.pipeline.partition_task import TaskResult
+from kafka_msgs.spark.jobs.engine import _dumps
+from kafka_msgs.tables.commit_log import CommitLog
+from kafka_msgs.tables.task_output import TaskOutput
+
+HOUR = 3_600_000
+
+
+def rows(**columns: list[Any]) -> pa.Table:
+    (count,) = {len(each) for each in columns.values()}
+    usual: dict[str, list[Any]] = {
+        "role": [0] * count, "offset": list(range(count)), "timestamp": [0] * count, "key": [b"k"] * count,
+        "value": [b"v"] * count, "producer": [-1] * count, "transactional": [False] * count,
+        "stands_for": [1] * count, "segment": [0] * count,
+    }  # fmt: skip
+    return pa.table({**usual, **columns}, schema=ROWS)
+
+
+def classified(commits: pa.Table, markers: pa.Table | None = None) -> ClassifiedRecords:
+    groups, none = pa.array(["g"] * commits.num_rows, pa.string()), ROWS.empty_table()
+    return ClassifiedRecords(commits, groups, none, none if markers is None else markers, PROBLEMS.empty_table())
+
+
+def test_hours_before_the_latest_month_become_one_row_per_group() -> None:
+    found = CommitHours()
+    for hour in range(2 * SHOWN_HOURS):
+        found.add(classified(rows(timestamp=[hour * HOUR, hour * HOUR + 5])))
+    hours = found.hours
+    assert hours.num_rows == SHOWN_HOURS + 1
+    assert sum(hours["commits"].to_pylist()) == 4 * SHOWN_HOURS
+    (old,) = [row for row in hours.to_pylist() if row["hour"] is None]
+    assert old == {"group": "g", "hour": None, "commits": 2 * SHOWN_HOURS}
+    assert CommitHours(hours).hours.sort_by("hour") == hours.sort_by("hour")
+    assert hours.schema == HOURS
+
+
+def test_markers_count_in_the_buffer_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit_history, "_BUFFER", 1 << 16)
+    log = CommitLog(Storage.at(str(tmp_path)))
+    writer = HistoryWriter(TaskOutput(log.storage, log.begin({}, None)), 0, 0, resumes=False)
+    held = []
+    for start in range(0, 100_000, 1_000):
+        markers = rows(role=[3] * 1_000, offset=list(range(start, start + 1_000)), producer=[7] * 1_000)
+        writer.add(classified(ROWS.empty_table(), markers), "file")
+        held.append(sum(table.num_rows for table in writer._markers))
+    assert max(held) < 10_000
+
+
+def test_a_slice_is_sent_without_its_table() -> None:
+    big = pa.table({"x": pa.array(range(1_000_000), pa.int64())})
+    result = TaskResult(topic="t", number=0, files={}, reread_reason=None, summary={"x": big.slice(5, 10)})
+    sent = _dumps(result)
+    assert len(sent) < 10_000
+    assert pickle.loads(sent).summary["x"] == big.slice(5, 10)

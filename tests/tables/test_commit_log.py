@@ -1,0 +1,238 @@
+"""The commit log: readers see one complete run, whatever kills a writer, and of overlapping runs one is committed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from attrs import evolve, field, frozen
+
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, UnseenFileError
+from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.tables.commit_log import CommitLog, RunToken, WrittenFile
+from kafka_msgs.tables.current_link import link_current
+from kafka_msgs.tables.task_output import TaskOutput, write_table
+from tests.support.committed_tables import committed_tables
+from tests.support.s3_server import s3_process
+
+APPLICATION = Path(__file__).parent / "commit_app.py"
+SECONDS = 100
+KILLED = -9
+
+
+@frozen
+class Place:
+    """An output location, with the settings of its filesystem."""
+
+    location: str
+    settings: dict[str, str] = field(factory=dict)
+
+    @property
+    def log(self) -> CommitLog:
+        """The commit log there."""
+        return CommitLog(Storage.at(self.location, FilesystemOptions.from_mapping(self.settings)))
+
+    def start(self, run: str, change: int = -1, directory: str = "") -> subprocess.Popen[str]:
+        """Start a run that kills itself before a change."""
+        command = [sys.executable, str(APPLICATION), self.location, run, str(change), directory]
+        environment = {**os.environ, "SETTINGS": json.dumps(self.settings)}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, run: str, change: int = -1) -> int:
+        """Run once, and return the exit status."""
+        with self.start(run, change) as process:
+            _, errors = process.communicate(timeout=SECONDS)
+        assert process.returncode in (0, KILLED), errors
+        return process.returncode
+
+    def run_seen(self) -> str:
+        """Return the run whose rows a reader of the head sees, after checking that it sees all of them."""
+        tables = committed_tables(self.location, self.settings)
+        assert sorted(row["n"] for row in tables["offsets"]) == list(range(300))
+        assert len(tables["groups"]) == 3
+        (run,) = {row["run"] for rows in tables.values() for row in rows}
+        return str(run)
+
+
+@pytest.fixture(params=["disk", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """An empty location."""
+    if request.param == "disk":
+        yield Place(str(tmp_path / "out"))
+        return
+    with s3_process() as server:
+        server.store().create_dir("bucket")
+        yield Place("s3a://bucket/out", server.settings)
+
+
+def test_a_run_that_is_killed_at_any_change_is_seen_completely_or_not_at_all(place: Place) -> None:
+    assert place.run("first") == 0
+    before, change, seen = "first", 0, set()
+    while place.run(f"killed {change}", change) == KILLED:
+        now = place.run_seen()
+        assert now in (before, f"killed {change}")
+        seen.add(now == before)
+        before, change = now, change + 1
+    assert place.run_seen() == f"killed {change}"
+    assert seen == {False, True}
+    assert change > 12
+    log = evolve(place.log, grace=timedelta(0))
+    log.expire()
+    listed = {file.path for number in log.numbers() for file in log.snapshot(number).files()}
+    assert {each.path for each in log.storage.list_files("data")} == listed
+    assert len(log.numbers()) == 2
+    assert place.run_seen() == f"killed {change}"
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_one_of_overlapping_runs_is_committed_and_the_others_are_refused(
+    place: Place, tmp_path: Path, count: int
+) -> None:
+    assert place.run("first") == 0
+    directory = tmp_path / "waiting"
+    directory.mkdir()
+    processes = {f"run {number}": place.start(f"run {number}", directory=str(directory)) for number in range(count)}
+    end = time.monotonic() + SECONDS
+    while len(list(directory.iterdir())) < count and time.monotonic() < end:
+        time.sleep(0.01)
+    (directory / "go").touch()
+    said = {run: process.communicate(timeout=SECONDS) for run, process in processes.items()}
+    statuses = {run: process.returncode for run, process in processes.items()}
+    assert sorted(statuses.values()) == [0, *[3] * (count - 1)], said
+    assert statuses[place.run_seen()] == 0
+    assert place.log.numbers() == [1, 2]
+    assert all("another run has committed since it began" in said[run][0] for run in statuses if statuses[run])
+
+
+def files_of(output: TaskOutput) -> dict[str, list[WrittenFile]]:
+    return {table: list(found.values()) for table, found in output.files.items()}
+
+
+def written(log: CommitLog, *values: int) -> tuple[RunToken, dict[str, list[WrittenFile]]]:
+    token = log.begin({"job": "test"}, log.head())
+    output = TaskOutput.start(log.storage, token)
+    rows = pa.table({"n": list(values)})
+    write_table("rows", rows.to_batches(), rows.schema, output, "0")
+    return token, files_of(output)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> CommitLog:
+    """An empty commit log on disk."""
+    return CommitLog(Storage.at(str(tmp_path / "out")))
+
+
+def test_a_run_that_is_slower_than_others_is_refused(log: CommitLog) -> None:
+    slow = written(log, 0)
+    for value in range(1, 6):
+        log.commit(*written(log, value))
+        evolve(log, grace=timedelta(0)).expire()
+    assert log.numbers() == [4, 5]
+    with pytest.raises(ConcurrentRunError, match="another run has committed since it began"):
+        log.commit(*slow)
+    assert committed_tables(str(log.storage)) == {"rows": [{"n": 5}]}
+
+
+def test_a_run_that_takes_longer_than_the_grace_period_is_refused(log: CommitLog) -> None:
+    late = written(log, 0)
+    with pytest.raises(ConcurrentRunError, match="it took longer than the grace period"):
+        evolve(log, grace=timedelta(0)).commit(*late)
+    assert log.head() is None
+
+
+def test_a_commit_whose_response_was_lost_is_a_success(log: CommitLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, files = written(log, 1)
+    create = Storage.create
+
+    def twice(storage: Storage, path: str, content: bytes) -> bool:
+        create(storage, path, content)
+        return create(storage, path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "create", twice)
+        assert log.commit(token, files).number == 1
+    assert log.head() == log.snapshot(1)
+
+
+def test_a_worker_with_another_disk_fails_in_its_first_task(log: CommitLog, tmp_path: Path) -> None:
+    log.commit(*written(log, 1))
+    token = log.begin({"job": "test"}, log.head())
+    with pytest.raises(UnseenFileError, match="driver and workers do not share this location"):
+        TaskOutput.start(Storage.at(str(tmp_path / "other")), token)
+    # A worker may see an equal path on its own disk, with the token of an earlier run.
+    shutil.copytree(tmp_path / "out", tmp_path / "copy", symlinks=True)
+    other = log.begin({"job": "test"}, log.head())
+    with pytest.raises(UnseenFileError):
+        TaskOutput.start(Storage.at(str(tmp_path / "copy")), other)
+
+
+@pytest.mark.parametrize("damage", ["missing", "shorter"])
+def test_a_file_that_the_driver_does_not_see_as_written_is_refused(log: CommitLog, damage: str) -> None:
+    log.commit(*written(log, 1))
+    token, files = written(log, 2)
+    (file,) = files["rows"]
+    path = Path(log.storage.full_path(file.path))
+    path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UnseenFileError, match="do not share this location"):
+        log.commit(token, files)
+    assert committed_tables(str(log.storage)) == {"rows": [{"n": 1}]}
+
+
+def test_earlier_files_stay_if_the_next_commit_lists_them(log: CommitLog) -> None:
+    first = log.commit(*written(log, 1))
+    token, files = written(log, 2)
+    (new,) = files["rows"]
+    log.commit(token, {"rows": [*first.tables["rows"].values(), evolve(new, name="1.parquet")]})
+    for value in range(3):
+        log.commit(*written(log, value))
+    assert evolve(log, grace=timedelta(0)).expire() == 3
+    assert len(list(log.storage.list_files("data"))) == 2
+
+
+def test_expiry_spares_runs_within_the_grace_period(log: CommitLog) -> None:
+    token, files = written(log, 1)
+    for value in range(4):
+        log.commit(*written(log, value))
+    # The first commit after this run began refuses it, but its files may still be written.
+    assert log.expire() == 0
+    assert log.numbers() == [1, 2, 3, 4]
+    assert all(log.storage.read(each.path) for each in files["rows"])
+    CommitLog(log.storage).check_visible(token)
+
+
+def test_the_link_has_the_tables_of_the_head(log: CommitLog, tmp_path: Path) -> None:
+    for value in (1, 2):
+        log.commit(*written(log, value))
+        link_current(log)
+        assert ds.dataset(tmp_path / "out" / "current" / "rows").to_table().to_pylist() == [{"n": value}]
+
+
+def test_a_link_that_cannot_be_made_is_a_warning(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    log.commit(*written(log, 1))
+    monkeypatch.setattr(Path, "symlink_to", refused)
+    link_current(log)
+    assert "the link current was not updated" in caplog.text
+
+
+def test_a_damaged_manifest_is_an_error(log: CommitLog) -> None:
+    log.commit(*written(log, 1))
+    log.storage.write("_commits/00000000000000000001.json", b'{"number": 1}')
+    with pytest.raises(JobPathError, match="it is not a manifest"):
+        log.head()
