@@ -20,7 +20,7 @@ from kafka_msgs.errors import KafkaMsgsError
 __all__ = ["command"]
 
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
-    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "errors"),
+    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "guess", "errors"),
     "Cluster": (
         "consume", "produce", "topics", "configs", "cluster", "get-offsets", "delete-records", "groups",
         "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
