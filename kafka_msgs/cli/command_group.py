@@ -27,7 +27,7 @@ _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
         "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
     "Files": ("dump-log", "sql", "profile", "pipeline", "sample"),
-    "Traffic": ("tap", "capture", "redact"),
+    "Traffic": ("tap", "capture", "redact", "upgrade-check"),
     "Tests": ("broker",),
     "Shell": ("completion",),
 }  # fmt: skip

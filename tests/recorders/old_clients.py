@@ -1,21 +1,21 @@
 """Record old clients with an old broker, and their outcomes with a new one: ``python -m tests.recorders.old_clients``.
 
 Writes ``old_clients.jsonl`` to ``tests/recordings``: the recording of ``kafka-msgs tap`` in front of a Kafka 3.9 node,
-the last release that supports all versions. Its first line also has the outcome of each client there and with a node of
-the current release, which no longer supports the oldest versions (KIP-896). Each client produces three records to a
-topic with its client id, reads them in a group, and commits.
+the last release that supports all versions, without repetitions. Its first line also has the outcome of each client
+there and with a node of the current release, which no longer supports the oldest versions (KIP-896). Each client
+produces three records to a topic with its client id, reads them in a group, and commits.
 
 Requires Java, Maven, Go and a package index; takes several minutes. The clients are built in a temporary directory.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -23,9 +23,10 @@ from typing import Final
 from attrs import frozen
 
 from kafka_msgs.admin import Admin, NewTopic
+from kafka_msgs.capture import Exchange, read_recording, recording_line, recording_start
 from tests.recorders.broker import Broker, Jars, java_program, project_classpath
 from tests.recorders.client_traffic import python_with_clients
-from tests.support.recordings import RECORDINGS
+from tests.support.recordings import OLD_CLIENTS
 from tests.support.tap_process import TappedCluster
 
 __all__ = ["OLD_RELEASE", "main"]
@@ -33,11 +34,13 @@ __all__ = ["OLD_RELEASE", "main"]
 OLD_RELEASE: Final = "3.9.1"
 _CLIENTS: Final = Path(__file__).parent / "clients" / "old"
 _JAVA: Final = ("0.10.2.2", "0.11.0.3", "1.0.2", "2.1.1", "3.9.1")
-_SARAMA: Final = ("0.10.0.0", "0.11.0.2", "2.0.0.0")
+_SARAMA: Final = ("0.10.2.0", "0.11.0.2", "2.0.0")
 _LIBRDKAFKA: Final = "0.11.6"
 _KAFKA_PYTHON: Final = ("1.4.7", "2.0.2")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check", "-q")
 _SECONDS: Final = 60
+_ALIKE: Final = 2
+"""The number of exchanges with one API and version that are kept of a connection."""
 
 
 @frozen
@@ -66,6 +69,7 @@ def main() -> None:
         for release in (OLD_RELEASE, Jars.NODE.release):
             with Broker(release=release, lifetime=1500, heap_mb=384) as broker:
                 outcomes[release] = _outcomes(clients, broker, home / f"{release}.jsonl")
+        _write(home / f"{OLD_RELEASE}.jsonl", outcomes)
     for client in clients:
         print(client.name, *(f"{release}: {outcomes[release][client.name]}" for release in outcomes), sep="\n    ")
 
@@ -73,19 +77,23 @@ def main() -> None:
 def _outcomes(clients: Sequence[OldClient], broker: Broker, recording: Path) -> Mapping[str, str]:
     with Admin(broker.bootstrap) as admin:
         admin.create_topics([NewTopic(client.name, partitions=1, replication_factor=1) for client in clients])
-    with TappedCluster(broker.bootstrap, recording) as tap:
-        found = {client.name: client.run(tap.bootstrap) for client in clients}
-    _add_outcomes(recording, found)
-    return found
+    with TappedCluster(broker.bootstrap, recording, "--duration", "900") as tap:
+        return {client.name: client.run(tap.bootstrap) for client in clients}
 
 
-def _add_outcomes(recording: Path, outcomes: Mapping[str, str]) -> None:
-    """Copy a recording, with the outcomes in its first line, and without the oldest connections' waits."""
-    first, _, rest = recording.read_bytes().partition(b"\n")
-    header = {**json.loads(first), "outcomes": outcomes, "script": "tests/recorders/old_clients.py"}
-    target = RECORDINGS / f"old_clients_{recording.stem}.jsonl"
-    target.write_bytes(json.dumps(header).encode() + b"\n" + rest)
-    print(f"{target.name}: {target.stat().st_size} bytes")
+def _write(recording: Path, outcomes: Mapping[str, Mapping[str, str]]) -> None:
+    """Write a recording without repetitions on a connection, with the outcomes in its first line."""
+    seen: Counter[tuple[int, int, int]] = Counter()
+    header = {"outcomes": outcomes, "release": OLD_RELEASE, "script": "tests/recorders/old_clients.py"}
+    lines = [recording_start(header)]
+    with recording.open("rb") as file:
+        for item in read_recording(file):
+            if isinstance(item, Exchange):
+                alike = item.connection.number, item.api_key, item.version
+                seen[alike] += 1
+                lines += [recording_line(item)] if seen[alike] <= _ALIKE else []
+    OLD_CLIENTS.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    print(f"{OLD_CLIENTS.name}: {OLD_CLIENTS.stat().st_size} bytes")
 
 
 def _built(home: Path) -> Iterator[OldClient]:
@@ -98,9 +106,11 @@ def _built(home: Path) -> Iterator[OldClient]:
         python = python_with_clients(home / f"python-{version}", {"kafka-python": version})
         script = str(_CLIENTS / "old_kafka_python.py")
         yield OldClient(f"kafka-python-{version}", [str(python), script, "BOOTSTRAP", "NAME"])
+        yield OldClient(f"kafka-python-{version}-pinned", [str(python), script, "BOOTSTRAP", "NAME", "0.10.0"])
     library = _librdkafka(home / "librdkafka")
     script = str(_CLIENTS / "old_librdkafka.py")
-    yield OldClient(f"librdkafka-{_LIBRDKAFKA}", [sys.executable, script, str(library), "BOOTSTRAP", "NAME"])
+    for name, pinned in ((f"librdkafka-{_LIBRDKAFKA}", ""), (f"librdkafka-{_LIBRDKAFKA}-pinned", "0.9.0.1")):
+        yield OldClient(name, [sys.executable, script, str(library), "BOOTSTRAP", "NAME", pinned])
     sarama = _sarama(home / "go")
     for version in _SARAMA:
         yield OldClient(f"sarama-{version}", [str(sarama), "BOOTSTRAP", "NAME", version])

@@ -1,6 +1,7 @@
 """A session of an old librdkafka through its C interface, because its Python wheels are for old Pythons.
 
-``old_librdkafka.py LIBRARY HOST:PORT CLIENT_ID`` produces, reads in a group, and commits.
+``old_librdkafka.py LIBRARY HOST:PORT CLIENT_ID VERSION`` produces, reads in a group, and commits. With a release of
+Kafka as VERSION, which may be empty, the client uses the versions of that release without asking the broker.
 """
 
 from __future__ import annotations
@@ -96,11 +97,17 @@ def consume(library: ctypes.CDLL, config: dict[str, str], topic: str) -> None:
     library.rd_kafka_consumer_close(client)
 
 
-def main(path: str, bootstrap: str, client_id: str) -> None:
+def main(path: str, bootstrap: str, client_id: str, version: str) -> None:
     library = load(path)
-    common = {"bootstrap.servers": bootstrap, "client.id": client_id, "api.version.request": "true"}
+    common = {
+        "bootstrap.servers": bootstrap,
+        "client.id": client_id,
+        "api.version.request": "false" if version else "true",
+    }
+    common |= {"broker.version.fallback": version} if version else {}
     produce(library, common, client_id)
-    consume(library, {**common, "group.id": client_id, "enable.auto.commit": "false"}, client_id)
+    reading = {"group.id": client_id, "enable.auto.commit": "false", "auto.offset.reset": "earliest"}
+    consume(library, {**common, **reading}, client_id)
 
 
 if __name__ == "__main__":
