@@ -15,6 +15,10 @@ from kafka_msgs.api_keys import ApiKey
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.exchanges import Exchange
+from kafka_msgs.codec import CodecOptions
+from kafka_msgs.errors import DecodeError
+from kafka_msgs.messages.produce_request import ProduceRequest
+from kafka_msgs.messages.request_header import RequestHeader
 
 __all__ = ["Client", "ClientUsage", "FormatUse", "VersionUse"]
 
@@ -22,6 +26,10 @@ _MAX_COUNTS: Final = 200_000
 _LAST_WITH_OLD_FORMATS: Final = 2
 """The last version of Produce with message formats v0 and v1."""
 _MAGIC_AT: Final = 16
+_OLD_MAGICS: Final = (0, 1)
+_HEADER_VERSION: Final = 1
+_NULL: Final = b"\xff\xff"
+_ANY_TEXT: Final = CodecOptions(utf8_errors="replace")
 
 
 class Client(NamedTuple):
@@ -124,16 +132,25 @@ class ClientUsage:
 
     def _count_formats(self, item: Exchange, client: Client) -> None:
         try:
-            message: Any = item.request_message
-        except ValueError:
+            request = _old_produce_request(item.request.payload)
+        except DecodeError:
             self.undecoded += 1
             return
-        for topic in message.topic_data:
+        for topic in request.topic_data:
             for partition in topic.partition_data:
                 records = partition.records
-                if records and len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
+                if records and len(records) > _MAGIC_AT and records[_MAGIC_AT] in _OLD_MAGICS:
                     key = client, records[_MAGIC_AT]
                     _add_time(self._formats.setdefault(key, FormatUse(*key)), item.request.time_us)
+
+
+def _old_produce_request(payload: bytes) -> ProduceRequest:
+    """Decode a Produce request of version 0 to 2, which no longer has a definition.
+
+    Version 3 has one more field, at the start: the transactional id, which is null here.
+    """
+    _, start = RequestHeader.read(payload, _HEADER_VERSION, options=_ANY_TEXT)
+    return ProduceRequest.decode(_NULL + payload[start:], _LAST_WITH_OLD_FORMATS + 1, options=_ANY_TEXT)
 
 
 def _add_time(use: VersionUse | FormatUse, time_us: int) -> None:
