@@ -178,7 +178,7 @@ def _is_written(step: Step, value: Any) -> bool:
 
 
 def _suffix(parts: list[str]) -> str:
-    """Return the index of an element in its array, if the error is there."""
+    """Return the index of the array element with the error, or empty text."""
     return "".join(part for part in parts if part.startswith("["))
 
 

@@ -44,7 +44,7 @@ class MessageGuess:
     """A message and a version that read all bytes.
 
     ``form`` is the form of the bytes: the message alone, the message after its version or record type, or a request or
-    response with its header. ``framed`` is true if the bytes start with the size of the rest. ``score`` orders the
+    response with its header. ``framed`` is true if the bytes start with the frame size. ``score`` orders the
     guesses: the highest is the most plausible.
     """
 

@@ -35,6 +35,7 @@ from kafka_msgs.message_history import message_history
 from kafka_msgs.messages import ORIGINS
 from kafka_msgs.schema import Struct, fields
 from kafka_msgs_generator.atomic_write import write_atomically
+from kafka_msgs_generator.evolution_rules import EVOLUTION_DEVIATIONS, EVOLUTION_RULES
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -203,6 +204,12 @@ def rules_table() -> str:
     return markdown(("rule", "what it asks for", "where this compiler knowingly differs"), rows)
 
 
+def evolution_table() -> str:
+    """Return the table of every rule for the evolution of definitions."""
+    rows = ((number, rule, EVOLUTION_DEVIATIONS.get(number, "")) for number, rule in EVOLUTION_RULES.items())
+    return markdown(("rule", "requirement", "difference from Kafka's checker"), rows)
+
+
 def draft_table(draft: str) -> Callable[[], str]:
     """Return a function that generates the table of one draft's messages."""
 
@@ -312,7 +319,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
-    "rules.md": {"rules": rules_table},
+    "rules.md": {"rules": rules_table, "evolution": evolution_table},
     "drafts.md": {draft: draft_table(draft) for draft in ("kafka_0_9", "kip_1071", "kip_1071_migration", "kip_88")},
 }
 """The tables in each page, by name."""

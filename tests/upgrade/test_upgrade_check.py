@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import evolve
@@ -18,9 +17,9 @@ from kafka_msgs import (
     ZkMigrationStateRecord,
 )
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.capture import CapturedConnection, CapturedPayload, CaptureFault, Endpoint, Exchange, FaultKind
+from kafka_msgs.capture import CapturedPayload, CaptureFault, Exchange, FaultKind
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.message import Message, Request, Response
+from kafka_msgs.message import Message
 from kafka_msgs.messages.api_versions_response import ApiVersion
 from kafka_msgs.messages.produce_request import PartitionProduceData, TopicProduceData
 from kafka_msgs.records import BatchBuilder, BatchHeader, MessageSetBuilder
@@ -29,33 +28,9 @@ from kafka_msgs.upgrade import ClientUsage, Verdict, check_client_release, check
 from kafka_msgs.upgrade import client_usage as client_usage_module
 from kafka_msgs.upgrade.cluster_files import read_cluster_files
 from kafka_msgs.upgrade.reports import FINDING_COLUMNS, finding_rows, upgrade_report
-from kafka_msgs.wire import encode_request, encode_response
+from tests.upgrade.exchanges import START_US, exchange, old_version
 
 V4_4 = parse_release("4.4")
-START_US = 1_700_000_000_000_000
-
-
-def exchange(
-    request: Request[Any], version: int, *, client_id: str = "app", number: int = 1, second: int = 0, **parts: Any
-) -> Exchange:
-    """Return an exchange; ``response`` is a message, and ``payload`` replaces the bytes of the request."""
-    payload = parts.get("payload") or encode_request(request, version, correlation_id=1, client_id=client_id)
-    response: Response | None = parts.get("response")
-    at = START_US + second * 1_000_000
-    answered = None if response is None else encode_response(response, version, correlation_id=1)
-    return Exchange(
-        connection=CapturedConnection(number, Endpoint("192.0.2.7", 50_000 + number), Endpoint("192.0.2.1", 9092)),
-        api_key=type(request).INFO.api_key,
-        version=version,
-        correlation_id=1,
-        request=CapturedPayload(payload, len(payload), 0, at, 1),
-        response=None if answered is None else CapturedPayload(answered, len(answered), 0, at + 500, 1),
-    )
-
-
-def old_version(api_key: ApiKey, version: int, **facts: Any) -> Exchange:
-    """Return an exchange of an API whose version this library no longer decodes."""
-    return evolve(exchange(HeartbeatRequest(), 0, **facts), api_key=int(api_key), version=version)
 
 
 def usage_of(*items: Exchange | CaptureFault) -> ClientUsage:

@@ -150,7 +150,7 @@ def _items(path: Path, ports: Sequence[int] | None) -> Iterator[Item]:
 
 
 async def _observe(listen: Endpoint, brokers: tuple[Endpoint, ...], usage: ClientUsage, seconds: float | None) -> None:
-    """Run a proxy until the time is over or a signal arrives."""
+    """Run a proxy until the timeout or a signal."""
     from kafka_msgs.tap import Tap
 
     stop = asyncio.Event()
