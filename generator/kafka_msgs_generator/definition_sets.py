@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs_generator.compiler import (
@@ -35,7 +35,10 @@ _RELEASE: Final = re.compile(r"\d+(\.\d+)+")
 
 @frozen
 class Definition:
-    """A compiled message, the origin and the file of its definition, and the lines of its fields by path."""
+    """A compiled message, the origin and the file of its definition, and the lines of its fields by path.
+
+    ``file`` is empty for a definition in a jar or a release.
+    """
 
     message: Message
     origin: str
@@ -65,7 +68,7 @@ def read_definition_set(source: str) -> DefinitionSet:
     with TemporaryDirectory() as folder:
         import_path(path, Path(folder)) if path.exists() else import_release(source, Path(folder))
         found = _read(definition_files([Path(folder)]), source)
-    return DefinitionSet(source, found)
+    return DefinitionSet(source, {name: evolve(each, file="") for name, each in found.items()})
 
 
 def _holds_jars(path: Path) -> bool:

@@ -44,8 +44,8 @@ EVOLUTION_DEVIATIONS: Final[Mapping[str, str]] = {
     "E8": "a field that broke this rule before is not reported again",
     "E12": "Kafka's checker rejects such a field, which Kafka's guide to the format allows",
     "E13": "Kafka's checker accepts the removal of the last field",
-    "E17": "Kafka's checker misses the exchange of two fields of one type, and rejects the exchange of fields without a "
-    "common version",
+    "E17": "Kafka's checker misses the exchange of two fields of one type, and rejects the exchange of fields without "
+    "a common version",
     "E18": "values are compared: '16' equals '0x10'; Kafka's checker compares the texts",
     "E19": "Kafka's checker compares the bounds of the ranges, including versions that are not shared",
     "E21": "Kafka's checker does not compare tags",

@@ -150,8 +150,10 @@ class _StructComparison:
                 yield old.type.element, new.type.element
 
     def _paired(self) -> list[tuple[Field, Field]]:
-        names = {field.attribute: field for field in self._new}
-        pairs = [(field, names[field.attribute]) for field in self._old if field.attribute in names]
+        """Pair fields by name in a shared version, then by position, and all others by name."""
+        by_name = {field.attribute: field for field in self._new}
+        named = [(field, by_name[field.attribute]) for field in self._old if field.attribute in by_name]
+        pairs = [pair for pair in named if self._coexist(*pair)]
         taken = {id(field) for pair in pairs for field in pair}
         slots = {
             (self._positions(self._new, field), _form(field)): field for field in self._new if id(field) not in taken
@@ -159,8 +161,14 @@ class _StructComparison:
         for field in self._old:
             positions = self._positions(self._old, field)
             renamed = slots.pop((positions, _form(field)), None) if id(field) not in taken and positions else None
-            pairs += [] if renamed is None else [(field, renamed)]
-        return pairs
+            if renamed is not None:
+                pairs.append((field, renamed))
+                taken |= {id(field), id(renamed)}
+        return pairs + [(old, new) for old, new in named if not taken & {id(old), id(new)}]
+
+    def _coexist(self, old: Field, new: Field) -> bool:
+        """Return whether a shared version has both fields."""
+        return any(each.lowest in old.versions and each.lowest in new.versions for each in self._ranges)
 
     def _positions(self, fields: Sequence[Field], field: Field) -> tuple[tuple[int, str], ...]:
         """Return the tag or the index of a field in each range that has it."""

@@ -146,6 +146,9 @@ PAIRS: Final = (
          ("E7 - -", "E14 b -")),
     # Facts of a field
     Pair("a field is renamed", AB, definition("Amount int32 0+", B), ("E10 amount -",)),
+    Pair("a field is renamed in old versions, and its name used again", AB,
+         definition("OldA int32 0-1", "A int64 2+", B, valid="0-2"),
+         ("E7 - -", "E10 old_a -", "E14 old_a -", "E11 a -")),
     Pair("a tagged field is renamed", definition(A, "C int8 1+ tag=0@1+"), definition(A, "D int8 1+ tag=0@1+"),
          ("E10 d -",)),
     Pair("the type becomes wider", AB, definition("A int64 0+", B), ("E16 a 0-1 !",)),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
 import pytest
 
@@ -221,6 +222,13 @@ def test_bad_input_is_reported(two_revisions: Path, arguments: list[str], status
     assert (done.returncode, done.stdout) == (status, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_definitions_in_a_jar_have_no_file_for_annotations(two_revisions: Path) -> None:
+    with ZipFile(two_revisions / "kafka-clients-9.9.jar", "w") as jar:
+        jar.write(two_revisions / "new" / "Sample.json", "common/message/Sample.json")
+    done = run("old/Sample.json", "kafka-clients-9.9.jar", "--format", "github", "--breaking")
+    assert (done.returncode, done.stdout.startswith("::error title=Sample E16::INCOMPATIBLE")) == (1, True)
 
 
 def test_definitions_with_all_versions_and_many_structs_are_compared_quickly(tmp_path: Path) -> None:
