@@ -1,7 +1,7 @@
 """The first releases of request versions before Kafka 2.2, the first release with definitions, and of renamed APIs.
 
-The facts come from ``ApiKeys`` and ``Protocol`` in the jars of Kafka 0.9 to 2.1. For the APIs 2, 43 and 56, which had
-other names until 2.8, 2.4 and 3.2, they come from the definitions.
+The facts come from ``ApiKeys`` and ``Protocol`` in the jars of Kafka 0.9 to 2.1. For the APIs 2, 43, 56 and
+74, which had other names until 2.8, 2.4, 3.2 and 4.1, they come from the definitions.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["EARLIER_VERSIONS"]
+__all__ = ["EARLIER_VERSIONS", "RETIRED_APIS"]
 
 EARLIER_VERSIONS: Final[Mapping[int, str]] = {
     0: "0-1@0.9 2@0.10.0 3@0.11.0 4-5@1.0 6@2.0 7@2.1",
     1: "0-1@0.9 2@0.10.0 3@0.10.1 4-5@0.11.0 6@1.0 7@1.1 8@2.0 9-10@2.1",
     2: "0@0.9 1@0.10.1 2@0.11.0 3@2.0 4@2.1 5@2.2",
     3: "0@0.9 1@0.10.0 2@0.10.1 3-4@0.11.0 5@1.0 6@2.0 7@2.1",
-    4: "0@0.9 1@1.0",
-    5: "0@0.9",
-    6: "0-1@0.9 2@0.10.0 3@0.10.2 4@1.0",
-    7: "0-1@0.9",
+    4: "0@0.9 1@1.0 2@2.2 3-4@2.4 5@2.8 6@3.2 7@3.4",
+    5: "0@0.9 1@2.2 2@2.4 3@2.6 4@3.4",
+    6: "0-1@0.9 2@0.10.0 3@0.10.2 4@1.0 5@2.2 6@2.4 7@2.8 8@3.4",
+    7: "0-1@0.9 2@2.2 3@2.4",
     8: "0-2@0.9 3@0.11.0 4@2.0 5-6@2.1",
     9: "0-1@0.9 2@0.10.2 3@0.11.0 4@2.0 5@2.1",
     10: "0@0.9 1@0.11.0 2@2.0",
@@ -57,5 +57,14 @@ EARLIER_VERSIONS: Final[Mapping[int, str]] = {
     42: "0@1.1 1@2.0",
     43: "0@2.2",
     56: "0@2.7",
+    74: "0@3.7",
 }
 """The versions and their first releases by API key, such as ``"0-1@0.9 2@0.10.0"``."""
+
+RETIRED_APIS: Final[Mapping[int, str]] = {
+    4: "LeaderAndIsr",
+    5: "StopReplica",
+    6: "UpdateMetadata",
+    7: "ControlledShutdown",
+}
+"""The APIs that Kafka 4.0 removed together with ZooKeeper, by API key."""

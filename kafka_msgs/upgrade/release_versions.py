@@ -17,7 +17,7 @@ from attrs import frozen
 from kafka_msgs.catalog import CLIENTS
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages import API_KEYS, RELEASE, _history
-from kafka_msgs.upgrade.earlier_versions import EARLIER_VERSIONS
+from kafka_msgs.upgrade.earlier_versions import EARLIER_VERSIONS, RETIRED_APIS
 from kafka_msgs.versions import VersionRange
 
 __all__ = ["KafkaRelease", "api_name", "api_versions", "known_releases", "parse_release", "version_span"]
@@ -33,6 +33,10 @@ class KafkaRelease:
 
     def __str__(self) -> str:
         return ".".join(map(str, self.numbers))
+
+
+_RETIREMENT: Final = KafkaRelease((4, 0))
+"""The release without the retired APIs."""
 
 
 def parse_release(text: str) -> KafkaRelease:
@@ -68,7 +72,7 @@ def version_span(api_key: int, version: int) -> tuple[KafkaRelease, KafkaRelease
 def api_name(api_key: int) -> str:
     """Return the name of an API, or its key as text."""
     name = API_KEYS.get((CLIENTS, "request", api_key))
-    return str(api_key) if name is None else name.removesuffix("Request")
+    return RETIRED_APIS.get(api_key, str(api_key)) if name is None else name.removesuffix("Request")
 
 
 def _versions_at(key: int, release: KafkaRelease) -> VersionRange | None:
@@ -90,6 +94,8 @@ def _spans() -> dict[int, dict[int, _Span]]:
     for (origin, kind, key), name in API_KEYS.items():
         if (origin, kind) == (CLIENTS, "request"):
             spans[key] = dict(_recorded_spans(key, _history.VERSIONS.get(name, {})))
+    for key in RETIRED_APIS:
+        spans[key] = {version: (_release(since), _RETIREMENT) for version, since in _earlier_versions(key)}
     return spans
 
 
