@@ -129,7 +129,7 @@ def diff_imports(old: ImportedDefinitions, new: ImportedDefinitions) -> ReleaseD
 
 
 def _error_codes(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int | None, int | None]]:
-    names = sorted(old.keys() | new.keys(), key=lambda name: new.get(name, old.get(name, 0)))
+    names = sorted(old.keys() | new.keys(), key=lambda name: (new.get(name, old.get(name, 0)), name))
     return ((name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name))
 
 

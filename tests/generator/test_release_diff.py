@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +225,25 @@ def test_the_page_of_the_release_is_what_the_command_writes(tmp_path: Path) -> N
     import_release(before, tmp_path)
     old, new = read_import(tmp_path), read_import(ROOT / "message_defs")
     assert render_diff(diff_imports(old, new), "markdown", first_releases(read_history(ROOT / "message_defs"))) == page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["diff", "nowhere", "new"], 1, "'nowhere' is not a release"),
+        (["diff", "new", "new"], 1, "not a directory that the import wrote"),
+        (["diff", "broken.jar", "new"], 1, "broken.jar"),
+        (["diff", "new"], 2, "Missing argument 'NEW'"),
+        (["diff", "new", "new", "--format", "pdf"], 2, "'pdf' is not one of"),
+        (["history", "Nothing", "--definitions", "new"], 1, "the history has no message 'Nothing'"),
+        (["history", "A", "--definitions", "nowhere"], 2, "'nowhere' does not exist"),
+    ],
+)
+def test_bad_input_is_refused(tmp_path: Path, arguments: list[str], status: int, message: str) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "broken.jar").write_text("not a jar")
+    program = str(Path(sys.executable).with_name("kafka-msgs-generator"))
+    done = subprocess.run([program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
