@@ -1,7 +1,7 @@
 """The APIs that a client release and a broker release have in common.
 
-A client and a broker understand each other if each API that the client needs has a common version (KIP-35). Clients of
-4.0 and later no longer support brokers before 2.1 (KIP-896).
+A client and a broker understand each other if each API that the client needs has a common version (KIP-35). This may
+hold for pairs of releases without documented support: KIP-896 limits the support between 4.0 and releases before 2.1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import frozen
 from kafka_msgs.upgrade.release_versions import KafkaRelease, api_name, api_versions
 from kafka_msgs.versions import NONE, VersionRange
 
-__all__ = ["ApiSupport", "check_client_release"]
+__all__ = ["ApiSupport", "check_client_release", "is_documented"]
 
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "producer": ("Produce", "Metadata", "ApiVersions"),
@@ -26,6 +26,10 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "login": ("SaslHandshake", "SaslAuthenticate"),
 }  # fmt: skip
 """The APIs that a kind of use needs. All others belong to the admin client, to newer groups or to brokers."""
+
+
+_STRICT: Final = KafkaRelease((4, 0))
+_OLDEST_SUPPORTED: Final = KafkaRelease((2, 1))
 
 
 @frozen
@@ -54,6 +58,12 @@ def check_client_release(client: KafkaRelease, broker: KafkaRelease) -> tuple[Ap
     return tuple(
         _support(key, versions, offered.get(key, NONE)) for key, versions in sorted(api_versions(client).items())
     )
+
+
+def is_documented(client: KafkaRelease, broker: KafkaRelease) -> bool:
+    """Return whether Kafka documents support for the pair: both are older than 4.0, or at least 2.1."""
+    older, newer = sorted((client, broker))
+    return newer < _STRICT or older >= _OLDEST_SUPPORTED
 
 
 def _support(key: int, client: VersionRange, broker: VersionRange) -> ApiSupport:

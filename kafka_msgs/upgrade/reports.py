@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from attrs import evolve
+
 from kafka_msgs.report import Report, Table
-from kafka_msgs.upgrade.client_check import ApiSupport
+from kafka_msgs.upgrade.client_check import ApiSupport, is_documented
 from kafka_msgs.upgrade.client_usage import FormatUse, VersionUse
 from kafka_msgs.upgrade.release_versions import KafkaRelease, api_name
 from kafka_msgs.upgrade.upgrade_check import UpgradeCheck, Verdict
@@ -94,7 +96,8 @@ def upgrade_report(check: UpgradeCheck) -> Report:
 def client_report(supports: Sequence[ApiSupport], client: KafkaRelease, broker: KafkaRelease) -> Report:
     """Return the report of a client release with a broker release."""
     table = _table("APIs", list(client_rows(supports)), CLIENT_COLUMNS, {"apiKey": "name", "common": "name"})
-    return Report(f"Clients of Kafka {client} with brokers of Kafka {broker}", (table,))
+    note = "" if is_documented(client, broker) else "Kafka does not document support for this pair (KIP-896)"
+    return Report(f"Clients of Kafka {client} with brokers of Kafka {broker}", (evolve(table, note=note),))
 
 
 def _table(title: str, rows: Sequence[Row], columns: Sequence[str], kinds: Mapping[str, Any]) -> Table:

@@ -26,6 +26,7 @@ from kafka_msgs.records import BatchBuilder, BatchHeader, MessageSetBuilder
 from kafka_msgs.report import Table
 from kafka_msgs.upgrade import ClientUsage, Verdict, check_client_release, check_upgrade, parse_release
 from kafka_msgs.upgrade import client_usage as client_usage_module
+from kafka_msgs.upgrade.client_check import is_documented
 from kafka_msgs.upgrade.cluster_files import read_cluster_files
 from kafka_msgs.upgrade.reports import FINDING_COLUMNS, finding_rows, upgrade_report
 from tests.upgrade.exchanges import START_US, exchange, old_version
@@ -232,5 +233,7 @@ def test_a_client_release_and_a_broker_release_have_common_versions_or_not() -> 
     assert not supports["ShareFetch"].blocked
     assert not any(each.blocked for each in check_client_release(parse_release("4.4"), parse_release("2.1")))
     assert not any(each.blocked for each in check_client_release(parse_release("1.0"), parse_release("3.9")))
+    pairs = {("4.4", "2.0"): False, ("4.4", "2.1"): True, ("2.0", "4.0"): False, ("3.9", "0.10.2"): True}
+    assert {pair: is_documented(*map(parse_release, pair)) for pair in pairs} == pairs
     same = check_client_release(V4_4, V4_4)
     assert all(each.common == each.client.highest for each in same)

@@ -30,6 +30,7 @@ from kafka_msgs.upgrade import (
     parse_release,
     read_cluster_files,
 )
+from kafka_msgs.upgrade.client_check import is_documented
 from kafka_msgs.upgrade.reports import (
     CLIENT_COLUMNS,
     FINDING_COLUMNS,
@@ -176,6 +177,8 @@ def _compare(
     supports = check_client_release(client, broker)
     rows = [row for row in client_rows(supports) if everything or row["verdict"] != "ok"]
     print_listing(output_format, CLIENT_COLUMNS, rows)
+    if not is_documented(client, broker):
+        echo(f"Kafka does not document support for clients of {client} with brokers of {broker} (KIP-896)", err=True)
     _save(client_report(supports, client, broker), report_dir, ())
     ctx.exit(_BLOCKED if any(each.blocked for each in supports) else 0)
 
