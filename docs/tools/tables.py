@@ -9,6 +9,7 @@ is written by hand. With ``--check`` nothing is written, and the exit status is 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 import tomllib
@@ -25,6 +26,7 @@ from attrs import fields_dict
 from kafka_msgs import errors
 from kafka_msgs.admin import Admin
 from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_keys
+from kafka_msgs.capture import read_recording
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.cli.help import EXIT_STATUSES
@@ -38,7 +40,10 @@ from kafka_msgs.redaction import ALL_KINDS, RedactKind
 from kafka_msgs.redaction.field_kinds import field_kinds
 from kafka_msgs.redaction.messages import becomes, redacted_messages
 from kafka_msgs.schema import FieldInfo, Struct, fields
+from kafka_msgs.upgrade import ClientUsage, Verdict, check_upgrade, parse_release
+from kafka_msgs.upgrade.release_versions import api_name
 from kafka_msgs_generator.atomic_write import write_atomically
+from kafka_msgs_generator.evolution_rules import EVOLUTION_DEVIATIONS, EVOLUTION_RULES
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -67,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 def pages() -> Iterable[tuple[Path, str]]:
     """Yield each page with tables, and its up-to-date text."""
     for page, tables in TABLES.items():
-        path = REFERENCE / page
+        path = (REFERENCE / page).resolve()
         text = path.read_text(encoding="utf-8")
         for name, make in tables.items():
             text = _replaced(text, name, make())
@@ -205,6 +210,32 @@ def rules_table() -> str:
     """Return the table of every rule of the compiler."""
     rows = ((number, rule, DEVIATIONS.get(number, "")) for number, rule in RULES.items())
     return markdown(("rule", "what it asks for", "where this compiler knowingly differs"), rows)
+
+
+def evolution_table() -> str:
+    """Return the table of every rule for the evolution of definitions."""
+    rows = ((number, rule, EVOLUTION_DEVIATIONS.get(number, "")) for number, rule in EVOLUTION_RULES.items())
+    return markdown(("rule", "requirement", "difference from Kafka's checker"), rows)
+
+
+def old_clients_table() -> str:
+    """Return the table of recorded old clients: the findings of upgrade-check, and the outcome after the upgrade."""
+    recording = ROOT / "tests" / "recordings" / "old_clients.jsonl"
+    with recording.open("rb") as file:
+        outcomes: Mapping[str, str] = list(json.loads(next(file))["outcomes"].values())[-1]
+    usage = ClientUsage()
+    with recording.open("rb") as file:
+        usage.add_all(read_recording(file))
+    sent: dict[str | None, list[str]] = {}
+    for each in check_upgrade(parse_release("4.4"), usage).versions:
+        if each.verdict is Verdict.BLOCKED:
+            sent.setdefault(each.use.client.client_id, []).append(f"{api_name(each.use.api_key)} {each.use.version}")
+    rows = ((name, ", ".join(sent.get(name, ())), _outcome(outcome)) for name, outcome in outcomes.items())
+    return markdown(("client", "removed versions in the recording", "the same client with Kafka 4.4"), rows)
+
+
+def _outcome(text: str) -> str:
+    return "works" if text == "ok" else "cannot commit" if text.startswith("committed") else "fails"
 
 
 def draft_table(draft: str) -> Callable[[], str]:
@@ -361,8 +392,9 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
+    "../how-to/upgrade-brokers.md": {"old-clients": old_clients_table},
     "redaction.md": {"fields": redaction_table},
-    "rules.md": {"rules": rules_table},
+    "rules.md": {"rules": rules_table, "evolution": evolution_table},
     "broker-configs.md": {
         "effective": partial(broker_configs, "yes"),
         "start": partial(broker_configs, "start"),

@@ -1,7 +1,8 @@
 """The command: compile any definitions, generate this project's code, import Kafka's definitions.
 
 A thin layer: each command parses options, makes one call, and prints the result. Exit status 0 is success, 1 a bad
-definition or (with ``--check``) files that do not match the definitions, 2 wrong arguments.
+definition or (with ``--check``) files that do not match the definitions, 2 wrong arguments. ``comparison_commands``
+contains the commands that compare revisions and releases.
 """
 
 from __future__ import annotations
@@ -10,24 +11,22 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 
-from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs_generator import importer
-from kafka_msgs_generator.atomic_write import write_atomically
 from kafka_msgs_generator.canonical import canonical_text
-from kafka_msgs_generator.compare import compare_imports, imported_release, read_import
-from kafka_msgs_generator.compiler import Binding, CompileOptions, InvalidDefinitionsError, compile_paths
+from kafka_msgs_generator.comparison_commands import diff_command, evolve_command, history_command
+from kafka_msgs_generator.compiler import Binding, CompileOptions, compile_paths
+from kafka_msgs_generator.evolution_rules import EVOLUTION_DEVIATIONS, EVOLUTION_RULES
 from kafka_msgs_generator.glossary import gaps, load_glossary, number_of_fields
-from kafka_msgs_generator.history import first_releases, history_lines, history_text, read_history, record
 from kafka_msgs_generator.ir import UNDOCUMENTED
 from kafka_msgs_generator.notation import read_notation
-from kafka_msgs_generator.output import Changes, ForeignFileError, apply, plan, summary
+from kafka_msgs_generator.output import Changes, apply, plan, summary
 from kafka_msgs_generator.package_files import message_package
+from kafka_msgs_generator.plain_errors import plain_errors
 from kafka_msgs_generator.project import project_changes
 from kafka_msgs_generator.rules import DEVIATIONS, RULES
 
@@ -86,7 +85,7 @@ def compile_command(
     if binds and not lenient:
         raise click.UsageError("--bind needs --lenient")
     bindings = [_binding(text) for text in binds]
-    with _plain_errors():
+    with plain_errors():
         reading = CompileOptions(lenient, bindings, load_glossary(glossary) if glossary else UNDOCUMENTED)
         compiled = compile_paths(definitions, reading, partial=partial, progress=_Ticker())
         _finish([plan(out, message_package(compiled, _PACKAGE_DOC))], check)
@@ -105,7 +104,7 @@ def _binding(text: str) -> Binding:
 @click.option("--package", default="kafka_msgs", show_default=True, type=_DIRECTORY)
 def generate(check: bool, definitions: Path, package: Path) -> None:
     """Generate this project's own messages, drafts and error codes, and the header of its C core."""
-    with _plain_errors():
+    with plain_errors():
         _finish(project_changes(definitions, package, _Ticker()), check)
 
 
@@ -120,7 +119,7 @@ def import_command(release: str | None, path: Path | None, origin: str | None, i
     """Bring the definitions of a Kafka release, or those at a path, into a directory."""
     if (release is None) == (path is None):
         raise click.UsageError("give either --release or --from")
-    with _plain_errors():
+    with plain_errors():
         if path is not None:
             report = importer.import_path(path, into, origin)
         else:
@@ -144,42 +143,8 @@ def _import_lines(report: importer.ImportReport) -> Iterator[str]:
         yield f"{reading}: {', '.join(places[:_SHOWN_PLACES])}{more}"
 
 
-@command.command("compare")
-@click.argument("old", type=_EXISTING)
-@click.argument("new", type=_EXISTING)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file to write, in place of printing.")
-def compare_command(old: Path, new: Path, out: Path | None) -> None:
-    """Show what changed in the messages from the import in the directory OLD to the one in NEW, as a Markdown page."""
-    with _plain_errors():
-        page = compare_imports(read_import(old), read_import(new), first_releases(read_history(new)))
-        if out is not None:
-            write_atomically(out, page)
-    if out is None:
-        click.echo(page, nl=False)
-
-
-@command.command("history")
-@click.argument("names", nargs=-1, metavar="MESSAGE")
-@click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
-@click.option("--record", "releases", multiple=True, metavar="RELEASE", help="Fetch a newer release and add it first.")
-def history_command(names: tuple[str, ...], definitions: Path, releases: tuple[str, ...]) -> None:
-    """Show since which release of Kafka a MESSAGE, its versions and its fields exist, and when they were removed.
-
-    MESSAGE is a name such as OffsetFetchRequest, or without its ending, for the request and the response.
-    """
-    with _plain_errors():
-        found = read_history(definitions)
-        for release in releases:
-            click.echo(f"fetching Kafka {release} through Maven", err=True)
-            record(found, release, imported_release(release))
-        if releases:
-            write_atomically(definitions / "history.json", history_text(found))
-    for name in names:
-        matching = [each for each in found.versions if each in (name, f"{name}Request", f"{name}Response")]
-        if not matching:
-            raise click.ClickException(f"the history has no message {name!r}")
-        for each in matching:
-            click.echo("\n".join(history_lines(found, each)))
+for _command in (evolve_command, diff_command, history_command):
+    command.add_command(_command)
 
 
 @command.command()
@@ -191,7 +156,7 @@ def notation(page: Path, message: str | None, version: int | None) -> None:
 
     The notation has no api keys and no defaults, and older pages do not show which arrays may be null: add them.
     """
-    with _plain_errors():
+    with plain_errors():
         read = read_notation(page.read_text(encoding="utf-8"), str(page))
     found = [each for each in read if message in (None, each["name"]) and version in (None, int(each["validVersions"]))]
     if not found:
@@ -205,7 +170,7 @@ def notation(page: Path, message: str | None, version: int | None) -> None:
 @click.option("--definitions", default="message_defs", show_default=True, type=_EXISTING)
 def glossary(missing: bool, definitions: Path) -> None:
     """Count how many messages and fields the glossary of this project documents."""
-    with _plain_errors():
+    with plain_errors():
         entries = load_glossary(definitions / "glossary")
         read = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(definitions.glob("*/*/*.json"))]
     lacking = [gap for definition in read for gap in gaps(entries, definition)]
@@ -220,11 +185,11 @@ def glossary(missing: bool, definitions: Path) -> None:
 
 @command.command()
 def rules() -> None:
-    """List the rules that errors refer to, and where they differ from what Kafka does."""
-    for number, rule in RULES.items():
+    """List the rules of definitions and of their evolution, and the differences from Kafka's behaviour."""
+    for number, rule in {**RULES, **EVOLUTION_RULES}.items():
         click.echo(f"{number:<4} {rule}")
-        if number in DEVIATIONS:
-            click.echo(f"     ({DEVIATIONS[number]})")
+        if deviation := DEVIATIONS.get(number) or EVOLUTION_DEVIATIONS.get(number):
+            click.echo(f"     ({deviation})")
 
 
 def _finish(planned: Iterable[Changes], check: bool) -> None:
@@ -242,19 +207,6 @@ def _finish(planned: Iterable[Changes], check: bool) -> None:
         click.echo("the generated files are up to date")
     if stale:
         raise click.ClickException("the generated files do not match the definitions; generate them again")
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Convert errors to a message without a traceback, and exit with status 1."""
-    try:
-        yield
-    except InvalidDefinitionsError as error:
-        for each in error.errors:
-            click.echo(f"Error: {each}", err=True)
-        raise click.exceptions.Exit(1) from None
-    except (KafkaMsgsError, ForeignFileError, OSError) as error:
-        raise click.ClickException(str(error)) from None
 
 
 class _Ticker:

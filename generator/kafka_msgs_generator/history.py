@@ -8,7 +8,7 @@ is named by its minor version; a patch release is named only if it is the first 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,11 +17,12 @@ from attrs import Factory, define
 
 from kafka_msgs.errors import SchemaError
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator.compare import ImportedDefinitions, fields_by_path
+from kafka_msgs_generator.release_diff import ImportedDefinitions, fields_by_path
 
 __all__ = [
     "History",
     "first_releases",
+    "history_json",
     "history_lines",
     "history_text",
     "later_fields",
@@ -134,6 +135,20 @@ def history_lines(history: History, name: str) -> Iterator[str]:
         yield f"  {'versions' if '-' in versions else 'version'} {versions}: {_phrase(span)}"
     for span, paths in _by_span(later_fields(history, name)).items():
         yield f"  {', '.join(paths)}: {_phrase(span)}"
+
+
+def history_json(history: History, names: Iterable[str]) -> str:
+    """Return the history of messages as JSON: each version and each field with its span of releases."""
+    made = {
+        name: {"versions": _span_objects(history.versions[name]), "fields": _span_objects(history.fields[name])}
+        for name in names
+    }
+    return json.dumps(made, indent=2)
+
+
+def _span_objects(spans: _Spans) -> dict[str, dict[str, str | None]]:
+    parts = ((item, *span.partition("-")) for item, span in spans.items())
+    return {item: {"since": since, "removed": removed or None} for item, since, _, removed in parts}
 
 
 def _phrase(span: str) -> str:

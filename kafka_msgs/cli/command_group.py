@@ -22,14 +22,14 @@ __all__ = ["command"]
 _STATUSES: Final[Mapping[type[KafkaMsgsError], int]] = {ConcurrentRunError: 3}
 """The exit statuses of errors other than 1, as in ``help.EXIT_STATUSES``."""
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
-    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "explain", "errors"),
+    "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "guess", "explain", "errors"),
     "Cluster": (
         "consume", "produce", "topics", "configs", "cluster", "get-offsets", "delete-records", "groups",
         "consumer-groups", "streams-groups", "share-groups", "lag", "acls", "users", "quotas", "transactions",
         "reassign", "elect-leaders", "features", "api-versions", "call",
     ),
     "Files": ("dump-log", "sql", "profile", "pipeline", "tables", "sample"),
-    "Traffic": ("tap", "view", "capture", "redact"),
+    "Traffic": ("tap", "view", "capture", "redact", "upgrade-check"),
     "Tests": ("broker",),
     "Shell": ("completion",),
 }  # fmt: skip

@@ -17,7 +17,8 @@ EXIT_STATUSES: Final[Mapping[int, str]] = {
     0: "Success. Stopping consume, lag --watch, tap or broker with Ctrl-C is also success.",
     1: "Failure; the reason is on standard error. Commands that read files also fail if a file is damaged.",
     2: "Invalid call: an unknown option, command or message, or a missing argument.",
-    3: "lag: a lag exceeds --max-lag or --max-seconds. pipeline: another run has committed its output first.",
+    3: "lag: a lag exceeds --max-lag or --max-seconds. pipeline: another run has committed its output first. "
+    "upgrade-check: a client or a file blocks the upgrade.",
     130: "Interrupted by Ctrl-C.",
     143: "Stopped by SIGTERM.",
 }

@@ -56,8 +56,8 @@ class _Part:
     plot: str | None = None
 
 
-def render_page(report: Report, metrics: str) -> str:
-    """Return the page; ``metrics`` is the text of the report's metrics. Raises ``MissingExtraError`` without Jinja2."""
+def render_page(report: Report, metrics: str = "") -> str:
+    """Return the page; ``metrics`` is the text of the metrics, if any. Raises ``MissingExtraError`` without Jinja2."""
     templates = environment()
     script, _, _ = templates.loader.get_source(templates, "report.js")  # type: ignore[union-attr]
     return templates.get_template("report.html.j2").render(

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kafka_msgs_generator import cli, importer
+from kafka_msgs_generator.evolution_rules import EVOLUTION_RULES
 from kafka_msgs_generator.importer import ImportReport
 from kafka_msgs_generator.rules import RULES
 
@@ -241,7 +242,7 @@ def test_a_wrong_call_ends_with_status_two(arguments: tuple[str, ...], words: st
 def test_the_rules_are_listed_with_what_differs() -> None:
     lines = run("rules").output.splitlines()
     assert lines[0] == f"V1   {RULES['V1']}"
-    assert [line.split()[0] for line in lines if not line.startswith(" ")] == list(RULES)
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*RULES, *EVOLUTION_RULES]
     assert "     (a key that is repeated with another value is rejected; Kafka lets the last one win)" in lines
 
 

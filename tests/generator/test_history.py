@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from kafka_msgs.errors import SchemaError
 from kafka_msgs.message_history import VersionSpan, message_history
 from kafka_msgs.schema_compiler import compile_schema
 from kafka_msgs.versions import VersionRange
-from kafka_msgs_generator import cli
-from kafka_msgs_generator.compare import ImportedDefinitions, compare_imports, read_import
+from kafka_msgs_generator import cli, comparison_commands
+from kafka_msgs_generator.diff_output import render_diff
 from kafka_msgs_generator.history import (
     History,
     first_releases,
@@ -24,6 +25,7 @@ from kafka_msgs_generator.history import (
     record,
     version_spans,
 )
+from kafka_msgs_generator.release_diff import ImportedDefinitions, diff_imports, read_import
 from tests.oracle.build import OracleUnavailableError
 from tests.oracle.older_releases import definitions_of
 from tests.support.skip_reasons import not_run
@@ -150,13 +152,13 @@ def test_drafts_and_own_definitions_have_none() -> None:
 
 
 def test_a_page_of_changes_has_the_first_release_of_messages_that_are_gone(history: History) -> None:
-    page = compare_imports(release(data(SIZE)), release(), first_releases(history))
+    page = render_diff(diff_imports(release(data(SIZE)), release()), "markdown", first_releases(history))
     assert "| message | kind | key | versions | since Kafka |" in page
     assert "| Sample | data |  | 0-9 | 2.2 |" in page
 
 
 def test_the_command_shows_a_message_and_records_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "imported_release", lambda name: release(data(SIZE, valid="0-1")))
+    monkeypatch.setattr(comparison_commands, "imported_release", lambda name: release(data(SIZE, valid="0-1")))
     arguments = ["history", "Sample", "--definitions", str(tmp_path), "--record", "2.2.0", "--record", "2.3.0"]
     shown = CliRunner().invoke(cli.command, arguments)
     assert (shown.exit_code, shown.stdout) == (0, "Sample\n  versions 0-1: since 2.2\n")
@@ -169,3 +171,11 @@ def test_a_short_name_shows_the_request_and_the_response() -> None:
     shown = CliRunner().invoke(cli.command, ["history", "Heartbeat", "--definitions", str(ROOT / "message_defs")])
     names = [line for line in shown.stdout.splitlines() if not line.startswith(" ")]
     assert names == ["HeartbeatRequest", "HeartbeatResponse"]
+
+
+def test_the_command_prints_every_version_and_field_as_json() -> None:
+    arguments = ["history", "OffsetFetchRequest", "--json", "--definitions", str(ROOT / "message_defs")]
+    shown = json.loads(CliRunner().invoke(cli.command, arguments).stdout)["OffsetFetchRequest"]
+    assert shown["versions"]["0"] == {"since": "2.2", "removed": "4.0"}
+    assert shown["fields"]["groups"] == {"since": "3.0", "removed": None}
+    assert shown["fields"]["group_id"]["since"] == "2.2"

@@ -38,6 +38,8 @@ __all__ = [
     "classpath",
     "free_ports",
     "java_command",
+    "java_program",
+    "project_classpath",
     "run_kafka_class",
 ]
 
@@ -102,25 +104,43 @@ class BrokerError(Exception):
     """The node, or a Kafka class run against it, failed; the text contains its last output."""
 
 
-def classpath(jars: Jars) -> str:
-    """Return the Java class path of a project at its release; Maven resolves it again when the project file changes."""
-    path = _HERE / "target" / f"{jars.project.stem}-{jars.release}.txt"
-    if not path.exists() or path.stat().st_mtime < jars.project.stat().st_mtime:
+def classpath(jars: Jars, release: str | None = None) -> str:
+    """Return the Java class path of a project at its release, or at another one."""
+    releases = [f"-Dkafka.version={release}"] if release else maven_releases()
+    return project_classpath(jars.project, release or jars.release, releases)
+
+
+def project_classpath(project: Path, release: str, properties: Sequence[str]) -> str:
+    """Return the Java class path of a Maven project; it is resolved again when the project file changes."""
+    path = _HERE / "target" / f"{project.stem}-{release}.txt"
+    if not path.exists() or path.stat().st_mtime < project.stat().st_mtime:
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={path}", "-DincludeScope=runtime"]
-        command = ["mvn", "-q", "-B", "-f", str(jars.project), *maven_releases(), *goal]
+        command = ["mvn", "-q", "-B", "-f", str(project), *properties, *goal]
         subprocess.run(command, cwd=_HERE, check=True, timeout=600)
     return path.read_text().strip()
 
 
 def java_command(
-    class_name: str, arguments: Sequence[str], *, heap_mb: int, jars: Jars = Jars.TOOLS, options: Sequence[str] = ()
+    class_name: str,
+    arguments: Sequence[str],
+    *,
+    heap_mb: int,
+    jars: Jars = Jars.TOOLS,
+    options: Sequence[str] = (),
+    release: str | None = None,
 ) -> list[str]:
     """Return the command that runs the main method of ``class_name``, or of a ``.java`` source file given by its path.
 
     ``options`` are for the virtual machine. A source file must be named after its class; it is compiled once and
-    cached.
+    cached. ``release`` replaces the release of the jars.
     """
-    path = classpath(jars)
+    return java_program(class_name, arguments, classpath(jars, release), heap_mb=heap_mb, options=options)
+
+
+def java_program(
+    class_name: str, arguments: Sequence[str], path: str, *, heap_mb: int, options: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that runs a class, or a source file, with a class path."""
     if class_name.endswith(".java"):
         source = Path(class_name)
         path, class_name = os.pathsep.join((path, str(_compiled(source, path)))), source.stem
@@ -163,7 +183,8 @@ class Broker:
     ``advertised_port`` opens a second listener, at ``proxied_port``, that advertises ``127.0.0.1:advertised_port`` to
     clients: a proxy on that port sees all client traffic. ``settings`` override the broker configuration. With
     ``standalone`` the node is the first voter of a dynamic quorum, as recorded in its log instead of its configuration.
-    ``home`` is a temporary directory that is deleted with the node. Raises :class:`BrokerError` if the node does not
+    ``home`` is a temporary directory that is deleted with the node. ``release`` is a release of Kafka in KRaft mode, by
+    default the release of the definitions. Raises :class:`BrokerError` if the node does not
     start.
     """
 
@@ -175,11 +196,13 @@ class Broker:
         heap_mb: int = 256,
         settings: Mapping[str, str] | None = None,
         standalone: bool = False,
+        release: str | None = None,
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="kafka-msgs-broker-"))
         self._lifetime = lifetime
         self._heap_mb = heap_mb
         self._standalone = standalone
+        self._release = release
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self.proxied_port, self._controller_port = free_ports(3)
         self._settings = {**_SETTINGS, **self._addresses(advertised_port), **(settings or {})}
@@ -256,10 +279,11 @@ class Broker:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
         quorum = ["--standalone"] if self._standalone else []
         arguments = ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum]
-        run_kafka_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE)
+        run_kafka_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE, release=self._release)
 
     def _start(self) -> None:
-        java = java_command("kafka.Kafka", [str(self._properties)], heap_mb=self._heap_mb, jars=Jars.NODE)
+        arguments = [str(self._properties)]
+        java = java_command("kafka.Kafka", arguments, heap_mb=self._heap_mb, jars=Jars.NODE, release=self._release)
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 ["timeout", "--kill-after=10", str(self._lifetime), *java],
@@ -288,14 +312,20 @@ def _listener_list(ports: Mapping[str, int]) -> str:
 
 
 def run_kafka_class(
-    class_name: str, arguments: Sequence[str], *, stdin: str = "", timeout: float = 60, jars: Jars = Jars.TOOLS
+    class_name: str,
+    arguments: Sequence[str],
+    *,
+    stdin: str = "",
+    timeout: float = 60,
+    jars: Jars = Jars.TOOLS,
+    release: str | None = None,
 ) -> str:
     """Run a Kafka class, or a Java source file, to completion and return its output.
 
     Raises ``BrokerError`` if it fails, and ``subprocess.TimeoutExpired``.
     """
     done = subprocess.run(
-        java_command(class_name, arguments, heap_mb=128, jars=jars),
+        java_command(class_name, arguments, heap_mb=128, jars=jars, release=release),
         input=stdin,
         capture_output=True,
         text=True,

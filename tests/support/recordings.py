@@ -16,6 +16,7 @@ __all__ = [
     "LOGS",
     "LOG_PARTITIONS",
     "OFFSETS",
+    "OLD_CLIENTS",
     "OTHER_CLIENTS",
     "PACKETS",
     "RECORDINGS",
@@ -39,6 +40,7 @@ TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
 """Frames between a broker and its clients."""
 
 TAPPED_GO: Final = RECORDINGS / "tapped_go.jsonl"
+OLD_CLIENTS: Final = RECORDINGS / "old_clients.jsonl"
 """A recording by ``kafka-msgs tap`` between Go clients and a cluster."""
 
 KIP88: Final = RECORDINGS / "kip88.jsonl"

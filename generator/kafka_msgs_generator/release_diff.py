@@ -1,14 +1,14 @@
 """The changes between two imports of definitions: messages, versions, fields and error codes.
 
-Writes the comparison and its page. It compares compiled messages, so purely textual changes do not count.
-`kafka_msgs_generator.compiler` reads the imports, and `compare_imports` changes nothing on disk.
+Compares compiled messages, so purely textual changes do not count. `diff_output` writes the differences, and
+`evolution` decides whether two revisions are compatible by Kafka's rules.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -19,18 +19,25 @@ from kafka_msgs.errors import SchemaError
 from kafka_msgs.schema import ZERO_UUID
 from kafka_msgs.versions import VersionRange
 from kafka_msgs_generator.compiler import CompileOptions, compile_file
-from kafka_msgs_generator.importer import import_release
+from kafka_msgs_generator.importer import import_path, import_release
 from kafka_msgs_generator.ir import Default, Field, Message, NewStruct, Struct
 
-__all__ = ["ImportedDefinitions", "compare_imports", "fields_by_path", "imported_release", "read_import"]
+__all__ = [
+    "ABSENT",
+    "ImportedDefinitions",
+    "MessageDiff",
+    "ReleaseDiff",
+    "describe_field",
+    "diff_imports",
+    "fields_by_path",
+    "imported_release",
+    "read_import",
+    "read_source",
+    "struct_path",
+]
 
-_ABSENT: Final = "not there"
-_BROKEN: Final = "**Not compatible**"
-_INTRODUCTION: Final = """\
-What changed in the messages; `kafka-msgs-generator compare` wrote this page from two imports of definitions. A field is
-shown with its type, its versions, and what else holds: *null* are the versions in which it may be null. Defaults that
-are zero or empty are left out.
-"""
+ABSENT: Final = "not there"
+"""The text for a thing that one import lacks."""
 
 
 @frozen
@@ -58,6 +65,21 @@ def read_import(directory: Path) -> ImportedDefinitions:
     )
 
 
+def read_source(source: str) -> ImportedDefinitions:
+    """Read a directory written by the import, a jar, a directory of jars, or a release, fetched through Maven.
+
+    Raises ``SchemaError``, and the errors of ``import_release``.
+    """
+    path = Path(source)
+    if (path / "SOURCE.toml").is_file() or (path.is_dir() and next(path.glob("*.jar"), None) is None):
+        return read_import(path)
+    if not path.exists():
+        return imported_release(source)
+    with TemporaryDirectory() as folder:
+        import_path(path, Path(folder))
+        return read_import(Path(folder))
+
+
 def imported_release(release: str) -> ImportedDefinitions:
     """Import a release of Kafka through Maven and return it. Raises the errors of ``import_release``."""
     with TemporaryDirectory() as folder:
@@ -65,62 +87,62 @@ def imported_release(release: str) -> ImportedDefinitions:
         return read_import(Path(folder))
 
 
-def compare_imports(old: ImportedDefinitions, new: ImportedDefinitions, since: Mapping[str, str] | None = None) -> str:
-    """Return a Markdown page of the differences in ``new``; ``since`` maps messages to their first release."""
-    added = [new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())]
-    removed = [old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())]
+@frozen
+class MessageDiff:
+    """The changes of a message: of its facts and of its fields, each with the old and the new text.
+
+    ``changed_layouts`` are the shared versions with other bytes, without tagged fields that came or went; ``wire`` is a
+    sentence about the shared versions.
+    """
+
+    name: str
+    facts: tuple[tuple[str, str, str], ...]
+    fields: tuple[tuple[str, str, str], ...]
+    changed_layouts: tuple[int, ...]
+    wire: str
+
+
+@frozen
+class ReleaseDiff:
+    """The differences between two imports: messages, and rows of error names with their old and new codes."""
+
+    old: str
+    new: str
+    added: tuple[Message, ...]
+    removed: tuple[Message, ...]
+    changed: tuple[MessageDiff, ...]
+    errors: tuple[tuple[str, int | None, int | None], ...]
+
+
+def diff_imports(old: ImportedDefinitions, new: ImportedDefinitions) -> ReleaseDiff:
+    """Return the differences in ``new``."""
     common = sorted(new.messages.keys() & old.messages.keys())
     changed = [_changed_message(old.messages[name], new.messages[name]) for name in common]
-    parts = [
-        f"# From Kafka {old.release} to {new.release}\n",
-        _INTRODUCTION,
-        _messages("New messages", added),
-        _messages("Messages that are gone", removed, since),
-        _section("Changed messages", [lines for lines in changed if lines]),
-        _section("Error codes", [_error_codes(old.errors, new.errors)] if old.errors != new.errors else []),
-    ]
-    return "\n".join(part for part in parts if part)
+    return ReleaseDiff(
+        old=old.release,
+        new=new.release,
+        added=tuple(new.messages[name] for name in sorted(new.messages.keys() - old.messages.keys())),
+        removed=tuple(old.messages[name] for name in sorted(old.messages.keys() - new.messages.keys())),
+        changed=tuple(each for each in changed if each.facts or each.fields or each.changed_layouts),
+        errors=tuple(_error_codes(old.errors, new.errors)),
+    )
 
 
-def _section(title: str, blocks: Sequence[str]) -> str:
-    return "\n".join([f"## {title}\n", *blocks]) if blocks else ""
+def _error_codes(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int | None, int | None]]:
+    names = sorted(old.keys() | new.keys(), key=lambda name: (new.get(name, old.get(name, 0)), name))
+    return ((name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name))
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-
-
-def _messages(title: str, messages: Sequence[Message], since: Mapping[str, str] | None = None) -> str:
-    head = ("message", "kind", "key", "versions", *(["since Kafka"] if since else []))
-    rows = [
-        (each.name, each.kind, "" if each.api_key is None else each.api_key, each.versions)
-        + ((since.get(each.name, ""),) if since else ())
-        for each in messages
-    ]
-    return _section(title, [_table(head, rows)] if messages else [])
-
-
-def _error_codes(old: Mapping[str, int], new: Mapping[str, int]) -> str:
-    names = sorted(old.keys() | new.keys(), key=lambda name: new.get(name, old.get(name, 0)))
-    rows = [(name, old.get(name, _ABSENT), new.get(name, _ABSENT)) for name in names if old.get(name) != new.get(name)]
-    return _table(("error", "before", "now"), rows)
-
-
-def _changed_message(old: Message, new: Message) -> str:
-    """Return the section about one message, empty if its meaning is unchanged."""
+def _changed_message(old: Message, new: Message) -> MessageDiff:
     facts = [row for row in _pairs(_facts(old), _facts(new)) if row[1] != row[2]]
-    rows = [*facts, *_changed_errors(old.errors, new.errors), *_changed_fields(old, new)]
-    wire = _wire(old, new)
-    if not rows and not wire.startswith(_BROKEN):
-        return ""
-    table = _table(("what", "before", "now"), rows) if rows else "The fields are in another order.\n"
-    return f"### {new.name}\n\n{table}\n{wire}\n"
+    facts += _changed_errors(old.errors, new.errors)
+    layouts, wire = _wire(old, new)
+    return MessageDiff(new.name, tuple(facts), tuple(_changed_fields(old, new)), tuple(layouts), wire)
 
 
 def _pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for key in dict.fromkeys([*old, *new]):
-        yield key, old.get(key, _ABSENT), new.get(key, _ABSENT)
+        yield key, old.get(key, ABSENT), new.get(key, ABSENT)
 
 
 def _facts(message: Message) -> dict[str, str]:
@@ -141,7 +163,7 @@ def _changed_errors(old: Mapping[str, VersionRange], new: Mapping[str, VersionRa
     before, now = ({f"{name} {versions}": None for name, versions in errors.items()} for errors in (old, new))
     if before.keys() != now.keys():
         left, right = ([each for each in mine if each not in other] for mine, other in ((before, now), (now, before)))
-        yield "errors", ", ".join(left) or _ABSENT, ", ".join(right) or _ABSENT
+        yield "errors", ", ".join(left) or ABSENT, ", ".join(right) or ABSENT
 
 
 # Fields
@@ -152,14 +174,14 @@ def _changed_fields(old: Message, new: Message) -> Iterator[tuple[str, str, str]
     renamed = _renamed(before, now)
     for path, (_, field) in before.items():
         if path in renamed:
-            yield f"`{path}`", _describe(field), f"called `{renamed[path]}`"
+            yield path, describe_field(field), f"called {renamed[path]}"
         elif path not in now:
-            yield f"`{path}`", _describe(field), _ABSENT
-        elif _describe(field) != _describe(now[path][1]):
-            yield f"`{path}`", _describe(field), _describe(now[path][1])
+            yield path, describe_field(field), ABSENT
+        elif describe_field(field) != describe_field(now[path][1]):
+            yield path, describe_field(field), describe_field(now[path][1])
     for path, (_, field) in now.items():
         if path not in before and path not in renamed.values():
-            yield f"`{path}`", _ABSENT, _describe(field)
+            yield path, ABSENT, describe_field(field)
 
 
 _Fields = Mapping[str, tuple[tuple[str, int], Field]]
@@ -167,7 +189,7 @@ _Fields = Mapping[str, tuple[tuple[str, int], Field]]
 
 def fields_by_path(message: Message) -> _Fields:
     """Return every field by its path, with its location: its struct and its index there."""
-    groups = [("", message.fields), *((_struct_path(struct), struct.fields) for struct in reversed(message.structs))]
+    groups = [("", message.fields), *((struct_path(struct), struct.fields) for struct in reversed(message.structs))]
     return {
         f"{path}.{field.attribute}".lstrip("."): ((path, number), field)
         for path, fields in groups
@@ -175,18 +197,20 @@ def fields_by_path(message: Message) -> _Fields:
     }
 
 
-def _struct_path(struct: Struct) -> str:
+def struct_path(struct: Struct) -> str:
+    """Return the path of a struct's fields: the path of the field that defines it, or a common struct's name."""
     return struct.name if struct.origin is None else struct.origin.partition(".")[2]
 
 
 def _renamed(before: _Fields, now: _Fields) -> dict[str, str]:
     """Map the old path to the new path of fields that differ only in their name."""
-    gone = {(place, _describe(field)): path for path, (place, field) in before.items() if path not in now}
-    new = {(place, _describe(field)): path for path, (place, field) in now.items() if path not in before}
+    gone = {(place, describe_field(field)): path for path, (place, field) in before.items() if path not in now}
+    new = {(place, describe_field(field)): path for path, (place, field) in now.items() if path not in before}
     return {path: new[key] for key, path in gone.items() if key in new}
 
 
-def _describe(each: Field) -> str:
+def describe_field(each: Field) -> str:
+    """Return the type and the other facts of a field in a line."""
     facts = [str(each.type), str(each.versions)]
     facts += [] if each.nullable.empty else [f"null {each.nullable}"]
     facts += [] if each.tag is None else [f"tag {each.tag} in {each.tagged}"]
@@ -203,18 +227,19 @@ def _is_zero(default: Default) -> bool:
 # The wire
 
 
-def _wire(old: Message, new: Message) -> str:
-    """Return a sentence on whether the layout of the shared versions is unchanged."""
+def _wire(old: Message, new: Message) -> tuple[list[int], str]:
+    """Return the shared versions with another layout, and a sentence on the shared versions."""
     shared = old.versions.intersect(new.versions)
     if shared.empty:
-        return "No version is in both."
+        return [], "No version is in both."
     pairs = {version: _Layouts(old, new, version) for version in shared}
-    differing = [str(version) for version, pair in pairs.items() if not pair.alike()]
+    differing = [version for version, pair in pairs.items() if not pair.alike()]
     if differing:
-        return f"{_BROKEN}: the bytes are laid out in another way at {', '.join(differing)}."
+        versions = ", ".join(map(str, differing))
+        return differing, f"Not compatible: the bytes are laid out in another way at {versions}."
     besides = ", but for tagged fields that came or went" if any(pair.tags_differ for pair in pairs.values()) else ""
     word = "version" if shared.lowest == shared.highest else "versions"
-    return f"At {word} {shared} the bytes are laid out as before{besides}."
+    return [], f"At {word} {shared} the bytes are laid out as before{besides}."
 
 
 @define
