@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from attrs import Factory, define
 
+from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.server_call import ServerCall
-from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafka_msgs.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
