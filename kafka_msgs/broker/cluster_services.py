@@ -1,4 +1,4 @@
-"""The interface of the cluster for its logs, its users and its metadata records, which know no broker."""
+"""The interface of the cluster for its logs and its security, which depend on no broker."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ _CREATE_TOPICS_VERSION: Final = CreateTopicsRequest.INFO.versions.highest
 class Player:
     """A coordinator that runs the oracle's commands; each ``start`` creates a new one.
 
-    Without ``quirks`` it has those of the release, and Kafka's order of tables.
+    Without ``quirks`` the coordinator has the quirks of the release, and Kafka's order of tables.
     """
 
     def __init__(self, quirks: Quirks | None = None) -> None:

@@ -144,7 +144,7 @@ class CoordinatorService(ABC, Generic[C]):
     def settle(self, output: CoordinatorOutput | None = None) -> None:
         """Send the responses, run the background tasks, and schedule the next timer.
 
-        The default output is that of the calls that returned none.
+        Without an argument, the output of calls such as ``write``, which return none, is used.
         """
         if output is None:
             output = self.coordinator.take_output(now=self.cluster.now)

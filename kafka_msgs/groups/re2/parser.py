@@ -295,7 +295,7 @@ class _Parser:
         if match := _OCTAL.match(self.text, self.at - 1):
             self.at = match.end()
             return chr(int(match.group(), 8))
-        if char.isalnum() or char > "\x7f":
+        if char.isascii() and char.isalnum():
             _fail("invalid escape sequence")
         return char
 

@@ -92,7 +92,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         return shard.read(operation)
 
     def run_in_each(self, operations: Iterable[Callable[[OperationT], object]]) -> None:
-        """Run operations in each partition, after the current events. Nothing waits for them."""
+        """Run operations in each partition, after the current events. Their errors are ignored."""
         for shard in self.shards.values():
             self._events.extend(partial(shard.run, each) for each in operations)
 
