@@ -332,7 +332,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
     "rules.md": {"rules": rules_table},
     "broker-configs.md": {
-        "effective": partial(broker_configs, "yes"),
+        "effective": partial(broker_configs, "yes", "telemetry"),
         "start": partial(broker_configs, "start"),
         "replaced": replaced_configs,
         "none": partial(broker_configs, "none"),

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
+from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
@@ -105,7 +106,7 @@ class Cluster:
             {**config.embedded_defaults(len(self.broker_ids)), **config.configs}, self._dynamic_configs
         )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
-        self.dispatch = ApiDispatcher(all_handlers(), config.release)
+        self.dispatch = ApiDispatcher(all_handlers(), config)
         self.errors: list[Exception] = []
         self.intercept: list[Callable[[ServerCall[Any]], bool]] = []
         self.response_observers: list[Callable[[ServerCall[Any], Any], None]] = []
@@ -115,6 +116,7 @@ class Cluster:
         self.faults = FaultInjector(self)
         self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
         self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
+        self.client_metrics = ClientMetrics(self)
         self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
         self.transaction_joiner: Callable[..., VerificationGuard | None] | None = None

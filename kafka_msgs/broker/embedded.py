@@ -5,28 +5,33 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from attrs import evolve
 
+from kafka_msgs.broker.client_metrics import ALL_METRICS, PushedMetrics
 from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.controller.config_changes import replace_configs
 from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
 from kafka_msgs.broker.data_loading import load_initial_data
 from kafka_msgs.broker.faults import At, FaultInjector
 from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
+from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
 T = TypeVar("T")
+_SUBSCRIPTION: Final = "kafka-msgs"
+"""The name of the client metrics subscription of ``subscribe_metrics``."""
 
 
 class _Embedded(ABC):
@@ -90,6 +95,30 @@ class _Embedded(ABC):
     def faults(self) -> FaultInjector:
         """The fault injector of the cluster. See ``kafka_msgs.broker.faults``."""
         return self.run(lambda cluster: cluster.faults)
+
+    @property
+    def pushed_metrics(self) -> list[PushedMetrics]:
+        """The latest metrics that clients have pushed (KIP-714): at most 1,000 pushes, and at most 64 MiB."""
+        return self.run(lambda cluster: list(cluster.client_metrics))
+
+    def subscribe_metrics(
+        self, *prefixes: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None
+    ) -> None:
+        """Request metrics from clients, by the prefixes of their names: all metrics without prefixes.
+
+        Clients push them every ``interval_ms`` milliseconds. ``match`` maps client attributes such as ``client_id`` to
+        regular expressions. Another call replaces the subscription. Raises ``OptionError`` without
+        ``BrokerConfig.telemetry``, and ``RequestRefusedError`` with Kafka's error.
+        """
+        if not self.config.telemetry:
+            raise OptionError(source="BrokerConfig", option="telemetry", value=False, reason="it is not set")
+        configs: dict[str, str | None] = {
+            "metrics": ",".join(prefixes or (ALL_METRICS,)),
+            "interval.ms": str(interval_ms),
+            "match": ",".join(f"{name}={pattern}" for name, pattern in (match or {}).items()),
+        }
+        kind = ConfigResourceType.CLIENT_METRICS
+        self.run(lambda cluster: cluster.commit(replace_configs(cluster, kind, _SUBSCRIPTION, configs)))
 
     def requests(self, max_requests: int = 10_000) -> RequestLog:
         """Log client requests from now on, decoded. See ``RequestLog``."""

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
 from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.broker import EmbeddedBroker, ManualClock
+from kafka_msgs.broker import EmbeddedBroker, ManualClock, PushedMetrics
 from kafka_msgs.client import Producer
 from kafka_msgs.errors import OptionError
 from kafka_msgs.testing import new_topic, topic_records
@@ -211,3 +212,27 @@ def test_requests_of_one_connection_are_answered_in_order(broker: EmbeddedBroker
 def test_remote_control_is_off_by_default() -> None:
     with EmbeddedBroker() as broker, pytest.raises(OptionError, match="control_port: it is not set"):
         _ = broker.control_url
+
+
+def test_pushed_metrics_are_shown() -> None:
+    with EmbeddedBroker(control_port=0, telemetry=True) as broker:
+        assert ask(broker, "GET", "/metrics") == (200, [])
+        payload = b"\n\x11\x12\x0f\x12\r\n\x03lag*\x06\n\x04:\x02\n\x00"
+        push: dict[str, Any] = {
+            "broker_id": 0,
+            "client_instance_id": UUID(int=1),
+            "client_id": "c",
+            "software_name": "s",
+        }
+        more: dict[str, Any] = {
+            "software_version": "1",
+            "received_at": 7,
+            "is_last": True,
+            "compression_type": 0,
+            "payload": payload,
+        }
+        broker.run(lambda cluster: cluster.client_metrics.store(PushedMetrics(**push, **more)))
+        _, (shown,) = ask(broker, "GET", "/metrics")
+        assert (shown["client_id"], shown["is_last"]) == ("c", True)
+        assert [(each["name"], each["kind"]) for each in shown["metrics"]] == [("lag", "gauge")]
+        assert broker.problems == []
