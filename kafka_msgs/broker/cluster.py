@@ -56,6 +56,7 @@ from kafka_msgs.broker.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
 from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 
@@ -117,6 +118,8 @@ class Cluster:
         self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
         self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
         self.client_metrics = ClientMetrics(self)
+        self.forced_targets: dict[str, ForcedTarget] = {}
+        """The consumer groups whose target assignment a test chooses."""
         self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
         self.transaction_joiner: Callable[..., VerificationGuard | None] | None = None

@@ -26,6 +26,7 @@ from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
+from kafka_msgs.groups.config import ForcedTarget
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
@@ -158,6 +159,23 @@ class _Embedded(ABC):
     def move_group_coordinator(self, group_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
         self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))
+
+    def force_assignment(self, group_id: str, target: ForcedTarget | None) -> None:
+        """Choose the target assignment of a consumer group (KIP-848) instead of its assignor.
+
+        ``target`` maps members to their partitions by topic name: ``{"client-a": {"orders": [0, 1]}}``. A member is
+        named by its member id, instance id or client id; all others get no partitions. Members move to the target with
+        their next heartbeats. None returns the choice to the assignor, which computes the next assignment when members,
+        subscriptions or topics change. A partition may have several members, which no assignor would do.
+        """
+
+        def force(cluster: Cluster) -> None:
+            if target is None:
+                cluster.forced_targets.pop(group_id, None)
+            else:
+                cluster.forced_targets[group_id] = target
+
+        self.run(force)
 
     def move_transaction_coordinator(self, transactional_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a transactional id. Raises ``OptionError`` if the broker does not run."""

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.coordinator_timer import Timer, TimerClock
 from kafka_msgs.groups.group_protocol import (
     Api,
@@ -54,7 +54,8 @@ class GroupCoordinator:
     if the append fails. The caller reports committed records with ``committed``, which ``append`` may call itself.
     ``new_id`` generates the ids of new members. ``plugin`` stores topology descriptions (KIP-1331), and ``random``
     returns numbers from 0 to 1 for its back-off. ``share_states`` stores the state of share partitions. Without it,
-    requests of share groups to it always succeed.
+    requests of share groups to it always succeed. ``forced_targets`` has the consumer groups whose target assignment a
+    test chooses; the mapping may change at any time.
 
     Each method that takes ``now``, the time in milliseconds, returns its output.
     """
@@ -69,6 +70,7 @@ class GroupCoordinator:
         new_id: Callable[[], str] = lambda: str(uuid4()),
         plugin: TopologyDescriptionPlugin | None = None,
         share_states: SharePersister | None = None,
+        forced_targets: Mapping[str, ForcedTarget] | None = None,
         random: Callable[[], float] = random,
         protocols: tuple[GroupProtocol, ...] = PROTOCOLS,
     ) -> None:
@@ -95,6 +97,7 @@ class GroupCoordinator:
             clock=self._clock,
             plugin=descriptions,
             share_states=share_states or NoOpSharePersister(),
+            forced_targets={} if forced_targets is None else forced_targets,
             metrics=self.metrics,
         )
         self._apis: Mapping[type[Message], Api] = {api.request: api for each in protocols for api in each.apis}

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.coordinator_timer import CoordinatorTimer
 from kafka_msgs.groups.future import Future
 from kafka_msgs.groups.metrics import Metrics
@@ -111,6 +111,10 @@ class OperationContext:
     def share_persister(self) -> SharePersister:
         """The store for the state of share partitions."""
         return self._shard.runtime.share_states
+
+    def forced_target(self, group_id: str) -> ForcedTarget | None:
+        """Return the target assignment that a test forces on a consumer group, or None."""
+        return self._shard.runtime.forced_targets.get(group_id)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from kafka_msgs.errors import GroupError, InternalError
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.coordinator_timer import TimerClock
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_protocol import GroupHook, GroupHooks, GroupProtocol
@@ -68,6 +68,7 @@ class ShardRuntime:
     share_states: SharePersister = field(factory=NoOpSharePersister)
     metrics: Metrics = field(factory=Metrics)
     group_configs: dict[str, GroupConfig] = field(factory=dict)
+    forced_targets: Mapping[str, ForcedTarget] = field(factory=dict)
     default_group_config: GroupConfig = field(init=False)
     appliers: Mapping[type[Message], Applier] = field(init=False)
     simple_group: Callable[[str], Group] = field(init=False)

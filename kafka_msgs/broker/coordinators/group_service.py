@@ -59,6 +59,7 @@ class GroupCoordinatorService:
             new_id=lambda: str(cluster.new_id()),
             plugin=InMemoryDescriptions(),
             share_states=ClusterSharePersister(cluster),
+            forced_targets=cluster.forced_targets,
         )
         self._show_topics(list(cluster.image.topics.values()), [])
         for resource, name in cluster.image.configs:
