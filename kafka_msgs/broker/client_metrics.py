@@ -15,7 +15,6 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.broker.controller.config_defs import CLIENT_METRICS, config_keys
-from kafka_msgs.broker.otlp_metrics import ClientMetric, decode_metrics
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import ClientMetricsError, CompressionError
 from kafka_msgs.groups.re2 import compile_regex
@@ -25,6 +24,7 @@ from kafka_msgs.records.compression import decompress
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.controller.image import MetadataDelta
+    from kafka_msgs.broker.otlp_metrics import ClientMetric
     from kafka_msgs.broker.server_call import ClientSession
 
 __all__ = ["ALL_METRICS", "DEFAULT_INTERVAL_MS", "ClientMetrics", "MetricsSubscription", "PushedMetrics"]
@@ -65,6 +65,8 @@ class PushedMetrics:
     @cached_property
     def metrics(self) -> tuple[ClientMetric, ...]:
         """The metrics. Raises ``ClientMetricsError`` if they cannot be decoded."""
+        from kafka_msgs.broker.otlp_metrics import decode_metrics
+
         try:
             data = decompress(self.compression_type, memoryview(self.payload), _MAX_DECOMPRESSED)
         except CompressionError as error:

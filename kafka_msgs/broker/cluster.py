@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from random import Random, SystemRandom
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
@@ -46,9 +46,7 @@ from kafka_msgs.broker.registration_records import (
 )
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, new_token_validator
-from kafka_msgs.broker.security.tokens import TokenValidator
+from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.broker.server_call import ClientSession, ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import VerificationGuard
@@ -59,6 +57,9 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["Authorizer", "Cluster", "VirtualBroker"]
 
@@ -144,7 +145,9 @@ class Cluster:
 
     @cached_property
     def token_validator(self) -> TokenValidator:
-        """The validator of OAUTHBEARER tokens."""
+        """The validator of OAUTHBEARER tokens, for which few clusters need its modules."""
+        from kafka_msgs.broker.security.oauthbearer import new_token_validator
+
         return new_token_validator(self.configs)
 
     def _dynamic_configs(self) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from attrs import evolve
 
@@ -19,14 +19,15 @@ from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_changes import replace_configs
 from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
-from kafka_msgs.broker.data_loading import load_initial_data
 from kafka_msgs.broker.faults import At, FaultInjector
-from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
 from kafka_msgs.groups.config import ForcedTarget
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.initial_data import InitialData
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
@@ -46,8 +47,9 @@ class _Embedded(ABC):
         data: InitialData | None = None,
         **settings: Any,
     ) -> None:
-        self.data = data or InitialData()
-        self.config = self.data.configure(evolve(config or BrokerConfig(), **settings))
+        self.data = data
+        made = evolve(config or BrokerConfig(), **settings)
+        self.config = made if data is None else data.configure(made)
         self.clock: Clock = clock or SystemClock()
         self._server: BrokerServer | None = None
 
@@ -207,13 +209,21 @@ class _Embedded(ABC):
         server = BrokerServer(cluster, self.clock)
         try:
             server.start()
-            load_initial_data(cluster, self.data)
+            if self.data is not None:
+                _load(cluster, self.data)
             _open_endpoints(server)
         except BaseException:
             server.stop()
             cluster.close()
             raise
         return server
+
+
+def _load(cluster: Cluster, data: InitialData) -> None:
+    """Load initial data. The module is imported only if there are any."""
+    from kafka_msgs.broker.data_loading import load_initial_data
+
+    load_initial_data(cluster, data)
 
 
 def _open_endpoints(server: BrokerServer) -> None:

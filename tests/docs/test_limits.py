@@ -10,8 +10,7 @@ import pytest
 
 from kafka_msgs import ApiKey, ApiVersionsRequest
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN
-from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER
+from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.client import Client

@@ -12,9 +12,18 @@ from kafka_msgs.messages.user_scram_credential_record import UserScramCredential
 if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
-__all__ = ["MECHANISMS", "PLAIN", "CredentialStore", "ScramCredential", "ScramMechanismInfo", "scram_keys"]
+__all__ = [
+    "MECHANISMS",
+    "OAUTHBEARER",
+    "PLAIN",
+    "CredentialStore",
+    "ScramCredential",
+    "ScramMechanismInfo",
+    "scram_keys",
+]
 
 PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
 
 
 class ScramMechanismInfo(NamedTuple):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, OAuthBearerServer
+from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.broker.server_call import SaslServer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import MissingExtraError, RequestRefusedError
@@ -30,6 +29,8 @@ def new_sasl_server(mechanism: str, cluster: Cluster) -> SaslServer:
     if mechanism == PLAIN:
         return _Plain(credentials)
     if mechanism == OAUTHBEARER:
+        from kafka_msgs.broker.security.oauthbearer import OAuthBearerServer
+
         return OAuthBearerServer(cluster.token_validator, lambda: cluster.now)
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)
