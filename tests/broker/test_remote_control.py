@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from kafka_msgs.broker import EmbeddedBroker, ManualClock, PushedMetrics
 from kafka_msgs.client import Producer
 from kafka_msgs.errors import OptionError
 from kafka_msgs.testing import new_topic, topic_records
+from tests.support.eventually import until
 
 WAIT: Final = 30
 JSON: Final = {"Content-Type": "application/json"}
@@ -236,3 +238,25 @@ def test_pushed_metrics_are_shown() -> None:
         assert (shown["client_id"], shown["is_last"]) == ("c", True)
         assert [(each["name"], each["kind"]) for each in shown["metrics"]] == [("lag", "gauge")]
         assert broker.problems == []
+
+
+def test_connections_that_do_nothing_are_bounded(broker: EmbeddedBroker) -> None:
+    host, _, port = urlsplit(broker.control_url).netloc.rpartition(":")
+    with ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection((host, int(port)), timeout=WAIT)) for _ in range(150)]
+        assert all(is_closed(each) for each in idle[100:])
+    until(lambda: ask_if_possible(broker) == 200)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def ask_if_possible(broker: EmbeddedBroker) -> int:
+    try:
+        return ask(broker, "GET", "/")[0]
+    except OSError:
+        return 0
