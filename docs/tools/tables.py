@@ -396,7 +396,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "redaction.md": {"fields": redaction_table},
     "rules.md": {"rules": rules_table, "evolution": evolution_table},
     "broker-configs.md": {
-        "effective": partial(broker_configs, "yes"),
+        "effective": partial(broker_configs, "yes", "telemetry"),
         "start": partial(broker_configs, "start"),
         "replaced": replaced_configs,
         "none": partial(broker_configs, "none"),

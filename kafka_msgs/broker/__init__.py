@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
+    from kafka_msgs.broker.client_metrics import PushedMetrics
     from kafka_msgs.broker.clock import Clock, ManualClock, SystemClock
     from kafka_msgs.broker.cluster import Cluster
     from kafka_msgs.broker.config import BrokerConfig, ListenerConfig
     from kafka_msgs.broker.embedded import AsyncEmbeddedBroker, EmbeddedBroker
     from kafka_msgs.broker.initial_data import InitialAcl, InitialData, InitialOffset, InitialRecord, InitialTopic
+    from kafka_msgs.broker.otlp_metrics import ClientMetric
     from kafka_msgs.broker.request_log import LoggedRequest, RequestLog
 else:
     __getattr__, __dir__ = lazy_module_attributes(
@@ -27,6 +29,7 @@ else:
         {
             "AsyncEmbeddedBroker": "embedded",
             "BrokerConfig": "config",
+            "ClientMetric": "otlp_metrics",
             "Clock": "clock",
             "Cluster": "cluster",
             "EmbeddedBroker": "embedded",
@@ -38,6 +41,7 @@ else:
             "ListenerConfig": "config",
             "LoggedRequest": "request_log",
             "ManualClock": "clock",
+            "PushedMetrics": "client_metrics",
             "RequestLog": "request_log",
             "SystemClock": "clock",
         },
@@ -46,6 +50,7 @@ else:
 __all__ = [
     "AsyncEmbeddedBroker",
     "BrokerConfig",
+    "ClientMetric",
     "Clock",
     "Cluster",
     "EmbeddedBroker",
@@ -57,6 +62,7 @@ __all__ = [
     "ListenerConfig",
     "LoggedRequest",
     "ManualClock",
+    "PushedMetrics",
     "RequestLog",
     "SystemClock",
 ]

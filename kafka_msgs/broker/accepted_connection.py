@@ -116,9 +116,9 @@ class AcceptedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self.active_at = self._server.loop_time()
-        host = (transport.get_extra_info("peername") or ("127.0.0.1",))[0]
+        host, port = (transport.get_extra_info("peername") or ("127.0.0.1", 0))[:2]
         self.session = self._cluster.open_session(
-            self._broker_id, listener=self._listener, client_host=f"/{java_address(host)}"
+            self._broker_id, listener=self._listener, client_host=f"/{java_address(host)}", client_port=port
         )
         self._server.connections.add(self)
         if not self._identify(transport.get_extra_info("peercert")):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.releases import releases, versions_of_release
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
@@ -18,21 +19,23 @@ __all__ = ["ApiDispatcher"]
 class ApiDispatcher:
     """The handlers by API key, the supported versions of each API, and the versions listed in ApiVersions responses.
 
-    ``release`` limits the listed versions to a Kafka release. The default None selects the latest release without its
-    unstable versions. Raises ``OptionError`` for an unknown release.
+    ``config.release`` limits the listed versions to a Kafka release. The default None selects the latest release
+    without its unstable versions. Raises ``OptionError`` for an unknown release.
     """
 
-    def __init__(self, handlers: Iterable[ApiHandler[Any]], release: str | None) -> None:
+    def __init__(self, handlers: Iterable[ApiHandler[Any]], config: BrokerConfig) -> None:
         self._handlers: dict[int, ApiHandler[Any]] = {each.request.INFO.api_key or 0: each for each in handlers}
         all_of_them = {key: handler.request.INFO.versions for key, handler in self._handlers.items()}
-        pinned = versions_of_release(release or releases()[-1])
+        pinned = versions_of_release(config.release or releases()[-1])
         self._answered: Mapping[int, VersionRange] = {
             key: shared
             for key, versions in sorted(all_of_them.items())
             if not (shared := versions.intersect(pinned[key])).empty
         }
         self.offered: Mapping[int, VersionRange] = {
-            key: versions for key, versions in self._answered.items() if self._handlers[key].advertised
+            key: versions
+            for key, versions in self._answered.items()
+            if (flag := self._handlers[key].advertised_with) is None or getattr(config, flag)
         }
 
     def answers(self, api_key: int, version: int) -> bool:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.image import PartitionKey
 from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.log_manager import LogManager
-from kafka_msgs.broker.security.tokens import TokenValidator
 from kafka_msgs.broker.storage import PartitionLog, VerificationGuard
 from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.versions import VersionRange
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["Authorizer", "BrokerInterface", "TransactionJoiner"]
 
@@ -47,6 +51,8 @@ class BrokerInterface(ClusterServices, Protocol):
     brokers: dict[int, VirtualBroker]
     log_manager: LogManager
     follower_views: dict[tuple[int, PartitionKey], FollowerView]
+    client_metrics: ClientMetrics
+    forced_targets: dict[str, ForcedTarget]
     authorizer: Authorizer | None
     transaction_joiner: TransactionJoiner | None
     stopwatch: Callable[[], int]

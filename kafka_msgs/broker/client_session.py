@@ -54,6 +54,7 @@ class ClientSession:
     broker_id: int
     listener: ListenerConfig
     client_host: str = "/127.0.0.1"
+    client_port: int = 0
     principal: Principal = ANONYMOUS
     software_name: str = ""
     software_version: str = ""

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
 from kafka_msgs.broker.broker_interface import Authorizer, TransactionJoiner
+from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
@@ -49,19 +50,21 @@ from kafka_msgs.broker.registration_records import (
 )
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, new_token_validator
-from kafka_msgs.broker.security.tokens import TokenValidator
+from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.versions import VersionRange
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["Cluster", "VirtualBroker"]
 
@@ -108,7 +111,7 @@ class Cluster:
             {**config.embedded_defaults(len(self.broker_ids)), **config.configs}, self._dynamic_configs
         )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
-        self.dispatch = ApiDispatcher(all_handlers(), config.release)
+        self.dispatch = ApiDispatcher(all_handlers(), config)
         self.errors: list[Exception] = []
         self.intercept: list[Callable[[ServerCall[Any]], bool]] = []
         self.response_observers: list[Callable[[ServerCall[Any], Any], None]] = []
@@ -119,6 +122,9 @@ class Cluster:
         self.quotas = ClientQuotaManager(self._window("quota"), self._window("controller.quota"))
         self.image_listeners.append(lambda delta: self.quotas.follow(delta.records))
         self.follower_views: dict[tuple[int, PartitionKey], FollowerView] = {}
+        self.client_metrics = ClientMetrics(self)
+        self.forced_targets: dict[str, ForcedTarget] = {}
+        """The consumer groups whose target assignment a test chooses."""
         self.network: BrokerListeners | None = None
         self.long_work = SlicedWork(self._guarded)
         self.transaction_joiner: TransactionJoiner | None = None
@@ -152,7 +158,9 @@ class Cluster:
 
     @cached_property
     def token_validator(self) -> TokenValidator:
-        """The validator of OAUTHBEARER tokens."""
+        """The validator of OAUTHBEARER tokens, for which few clusters need its modules."""
+        from kafka_msgs.broker.security.oauthbearer import new_token_validator
+
         return new_token_validator(self.configs)
 
     def _dynamic_configs(self) -> Mapping[str, str]:

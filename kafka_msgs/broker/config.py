@@ -89,6 +89,7 @@ class BrokerConfig:
     ACLs. ``super_users``, for example ``User:admin``, may do everything, and ``allow_everyone`` permits access to
     resources without ACLs.
 
+    ``telemetry`` lets clients push metrics (KIP-714), which ``EmbeddedBroker.pushed_metrics`` returns.
     ``control_port`` enables remote control over HTTP on this port of 127.0.0.1; 0 lets the system choose a port.
     ``registry_port`` enables an in-memory schema registry on ``registry_host``. ``seed`` makes generated ids
     reproducible: the same seed and the same calls give the same ids. The default None generates unpredictable ids.
@@ -109,6 +110,7 @@ class BrokerConfig:
     authorizer: bool = False
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False
+    telemetry: bool = False
     control_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))
     registry_host: str = "127.0.0.1"
     registry_port: int | None = field(default=None, validator=validators.optional(int_range(0, LAST_PORT)))

@@ -5,28 +5,35 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from attrs import evolve
 
+from kafka_msgs.broker.client_metrics import ALL_METRICS, PushedMetrics
 from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
+from kafka_msgs.broker.controller.config_changes import replace_configs
 from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
-from kafka_msgs.broker.data_loading import load_initial_data
 from kafka_msgs.broker.faults import At, FaultInjector
-from kafka_msgs.broker.initial_data import InitialData
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
+from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import BrokerStartError, InternalError, OptionError
+from kafka_msgs.groups.config import ForcedTarget
+
+if TYPE_CHECKING:
+    from kafka_msgs.broker.initial_data import InitialData
 
 __all__ = ["AsyncEmbeddedBroker", "EmbeddedBroker"]
 
 T = TypeVar("T")
+_SUBSCRIPTION: Final = "kafka-msgs"
+"""The name of the client metrics subscription of ``subscribe_metrics``."""
 
 
 class _Embedded(ABC):
@@ -40,8 +47,9 @@ class _Embedded(ABC):
         data: InitialData | None = None,
         **settings: Any,
     ) -> None:
-        self.data = data or InitialData()
-        self.config = self.data.configure(evolve(config or BrokerConfig(), **settings))
+        self.data = data
+        made = evolve(config or BrokerConfig(), **settings)
+        self.config = made if data is None else data.configure(made)
         self.clock: Clock = clock or SystemClock()
         self._server: BrokerServer | None = None
 
@@ -91,6 +99,34 @@ class _Embedded(ABC):
         """The fault injector of the cluster. See ``kafka_msgs.broker.faults``."""
         return self.run(lambda cluster: cluster.faults)
 
+    @property
+    def pushed_metrics(self) -> list[PushedMetrics]:
+        """The latest metrics that clients have pushed (KIP-714): at most 1,000 pushes, and at most 64 MiB."""
+        return self.run(lambda cluster: list(cluster.client_metrics))
+
+    def subscribe_metrics(
+        self, *prefixes: str, interval_ms: int = 1000, match: Mapping[str, str] | None = None
+    ) -> None:
+        """Request metrics from clients, by the prefixes of their names: all metrics without prefixes.
+
+        Clients push them every ``interval_ms`` milliseconds. ``match`` maps client attributes such as ``client_id`` to
+        regular expressions. Another call replaces the subscription. Raises ``OptionError`` without
+        ``BrokerConfig.telemetry``, and ``RequestRefusedError`` with Kafka's error.
+        """
+        if not self.config.telemetry:
+            raise OptionError(source="BrokerConfig", option="telemetry", value=False, reason="it is not set")
+        configs: dict[str, str | None] = {
+            "metrics": ",".join(prefixes or (ALL_METRICS,)),
+            "interval.ms": str(interval_ms),
+            "match": ",".join(f"{name}={pattern}" for name, pattern in (match or {}).items()),
+        }
+        kind = ConfigResourceType.CLIENT_METRICS
+        self.run(
+            lambda cluster: cluster.commit(
+                replace_configs(cluster.image, cluster.configs, kind, _SUBSCRIPTION, configs)
+            )
+        )
+
     def requests(self, max_requests: int = 10_000) -> RequestLog:
         """Log client requests from now on, decoded. See ``RequestLog``."""
         return RequestLog(self._run_if_running, max_requests)
@@ -130,6 +166,23 @@ class _Embedded(ABC):
         """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
         self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))
 
+    def force_assignment(self, group_id: str, target: ForcedTarget | None) -> None:
+        """Choose the target assignment of a consumer group (KIP-848) instead of its assignor.
+
+        ``target`` maps members to their partitions by topic name: ``{"client-a": {"orders": [0, 1]}}``. A member is
+        named by its member id, instance id or client id; all others get no partitions. Members move to the target with
+        their next heartbeats. None returns the choice to the assignor, which computes the next assignment when members,
+        subscriptions or topics change. A partition may have several members, which no assignor would do.
+        """
+
+        def force(cluster: Cluster) -> None:
+            if target is None:
+                cluster.forced_targets.pop(group_id, None)
+            else:
+                cluster.forced_targets[group_id] = target
+
+        self.run(force)
+
     def move_transaction_coordinator(self, transactional_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a transactional id. Raises ``OptionError`` if the broker does not run."""
         self.run(lambda cluster: cluster.move_coordinator(transactional_id, broker_id, TRANSACTION_STATE))
@@ -160,13 +213,21 @@ class _Embedded(ABC):
         server = BrokerServer(cluster, self.clock)
         try:
             server.start()
-            load_initial_data(cluster, self.data)
+            if self.data is not None:
+                _load(cluster, self.data)
             _open_endpoints(server)
         except BaseException:
             server.stop()
             cluster.close()
             raise
         return server
+
+
+def _load(cluster: Cluster, data: InitialData) -> None:
+    """Load initial data. The module is imported only if there are any."""
+    from kafka_msgs.broker.data_loading import load_initial_data
+
+    load_initial_data(cluster, data)
 
 
 def _open_endpoints(server: BrokerServer) -> None:

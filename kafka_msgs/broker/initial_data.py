@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,6 +88,8 @@ class InitialData:
     @classmethod
     def from_toml(cls, path: str | Path) -> InitialData:
         """Return the data in a TOML file. Raises ``OptionError``, including for a file that cannot be read."""
+        import tomllib  # It is slow to import, and few programs need it.
+
         try:
             data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

@@ -233,12 +233,12 @@ class ApiHandler(Generic[R]):
     """The handler of one request class. ``run`` may raise ``RequestRefusedError`` to fail the whole request.
 
     ``allowed_unauthenticated`` is True for requests that clients may send before they authenticate. ``exempt`` is True
-    if the handling time is not charged to quotas. ``advertised`` is False for an API that is handled but omitted from
-    ApiVersions.
+    if the handling time is not charged to quotas. ApiVersions omits the API unless the attribute ``advertised_with`` of
+    ``BrokerConfig`` is set.
     """
 
     request: type[R]
     run: Callable[[ServerCall[R]], None]
     allowed_unauthenticated: bool = False
     exempt: bool = False
-    advertised: bool = True
+    advertised_with: str | None = None

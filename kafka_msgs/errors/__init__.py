@@ -5,7 +5,7 @@ and paths, and limits the length of displayed values. Each area has a module. Im
 """
 
 from kafka_msgs.errors.base import InternalError, KafkaMsgsError, MissingExtraError, shown
-from kafka_msgs.errors.broker import BrokerStartError, RefusedRecordsError, RequestRefusedError
+from kafka_msgs.errors.broker import BrokerStartError, ClientMetricsError, RefusedRecordsError, RequestRefusedError
 from kafka_msgs.errors.capture import CaptureError
 from kafka_msgs.errors.catalog import UnknownMessageError, UnknownNameError
 from kafka_msgs.errors.client import (
@@ -89,6 +89,7 @@ __all__ = [
     "ClientBrokenError",
     "ClientClosedError",
     "ClientError",
+    "ClientMetricsError",
     "ColumnSizeError",
     "ColumnTypeError",
     "CommitFailedError",

@@ -6,7 +6,7 @@ from kafka_msgs.deferred_attrs import define
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.errors.base import KafkaMsgsError
 
-__all__ = ["BrokerStartError", "RefusedRecordsError", "RequestRefusedError"]
+__all__ = ["BrokerStartError", "ClientMetricsError", "RefusedRecordsError", "RequestRefusedError"]
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -33,3 +33,13 @@ class BrokerStartError(KafkaMsgsError):
 
     def _text(self) -> str:
         return f"{self.address}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ClientMetricsError(KafkaMsgsError, ValueError):
+    """Metrics that a client has pushed and that cannot be decoded (KIP-714). Attribute: ``reason``."""
+
+    reason: str
+
+    def _text(self) -> str:
+        return f"not metrics of OpenTelemetry: {self.reason}"

@@ -9,16 +9,22 @@ from a properties file or IncrementalAlterConfigs. Group configs override coordi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NoReturn, Self, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn, Self, TypeAlias, TypeVar
 
 from attrs import Attribute, field, fields_dict, frozen
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["CoordinatorConfig", "GroupConfig"]
+__all__ = ["CoordinatorConfig", "ForcedTarget", "GroupConfig"]
 
 T = TypeVar("T")
+
+ForcedTarget: TypeAlias = Mapping[str, Mapping[str, Sequence[int]]]
+"""A target assignment that a test chooses: the partitions of each member by topic name.
+
+A member is named by its member id, instance id or client id.
+"""
 
 _MAX_INT: Final = 2**31 - 1
 _DURATION: Final = re.compile(

@@ -16,7 +16,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.compat.quirks import Quirks
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.group_hooks import ProtocolHooks
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.group_protocol import Api, GroupProtocol, SingleGroupApi, TopicChange
@@ -51,8 +51,9 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
     if the append fails. The caller reports committed records with ``committed``, which ``append`` may call itself.
     ``new_id`` generates the ids of new members. ``plugin`` stores topology descriptions (KIP-1331), and ``random``
     returns numbers from 0 to 1 for its back-off. ``share_states`` stores the state of share partitions. Without it,
-    requests of share groups to it always succeed. ``new_changes`` creates the uncommitted changes of a partition, for a
-    comparison with Kafka's order of tables.
+    requests of share groups to it always succeed. ``forced_targets`` has the consumer groups whose target assignment a
+    test chooses; the mapping may change at any time. ``new_changes`` creates the uncommitted changes of a partition,
+    for a comparison with Kafka's order of tables.
 
     Each method that takes ``now``, the time in milliseconds, returns its output.
     """
@@ -67,6 +68,7 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
         new_id: Callable[[], str] = lambda: str(uuid4()),
         plugin: TopologyDescriptionPlugin | None = None,
         share_states: SharePersister | None = None,
+        forced_targets: Mapping[str, ForcedTarget] | None = None,
         random: Callable[[], float] = random,
         protocols: tuple[GroupProtocol, ...] = PROTOCOLS,
         new_changes: Callable[[], UncommittedChanges] = UncommittedChanges,
@@ -80,6 +82,7 @@ class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):
             new_id=new_id,
             plugin=descriptions,
             share_persister=share_states or NoOpSharePersister(),
+            forced_targets={} if forced_targets is None else forced_targets,
         )
         self.metrics = self.services.metrics
         self._hooks = ProtocolHooks(protocols)

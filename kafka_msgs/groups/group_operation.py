@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
 
 from kafka_msgs.groups.compat.quirks import Quirks
-from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
+from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.runtime.future import Future
@@ -24,7 +24,8 @@ class GroupServices:
     """The services of a coordinator that all its operations use.
 
     ``image`` has the topics of the cluster. ``plugin`` is the plugin for topology descriptions, or None.
-    ``share_persister`` stores the state of share partitions. ``group_configs`` has the groups with their own configs.
+    ``share_persister`` stores the state of share partitions. ``forced_targets`` has the consumer groups whose target
+    assignment a test chooses, and ``group_configs`` the groups with their own configs.
     """
 
     config: CoordinatorConfig
@@ -33,6 +34,7 @@ class GroupServices:
     new_id: Callable[[], str]
     plugin: Any = None
     share_persister: SharePersister = field(factory=NoOpSharePersister)
+    forced_targets: Mapping[str, ForcedTarget] = field(factory=dict)
     metrics: Metrics = field(factory=Metrics)
     image: TopicsImage = EMPTY_IMAGE
     group_configs: dict[str, GroupConfig] = field(factory=dict)
@@ -91,6 +93,10 @@ class GroupOperation(ShardOperation):
     def share_persister(self) -> SharePersister:
         """The store for the state of share partitions."""
         return self._services.share_persister
+
+    def forced_target(self, group_id: str) -> ForcedTarget | None:
+        """Return the target assignment that a test forces on a consumer group, or None."""
+        return self._services.forced_targets.get(group_id)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""

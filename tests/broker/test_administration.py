@@ -31,6 +31,11 @@ from kafka_msgs.messages.create_partitions_request import CreatePartitionsTopic
 from kafka_msgs.messages.create_topics_request import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
 from kafka_msgs.messages.describe_producers_request import TopicRequest
+from kafka_msgs.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.support.virtual_brokers import VirtualCluster
 
 DEFAULTS = {(ConfigResourceType.BROKER, ""): {"min.insync.replicas": "1"}}
@@ -251,3 +256,18 @@ def test_producers_of_a_partition_that_is_not_there() -> None:
     request = DescribeProducersRequest(topics=(TopicRequest(name="t", partition_indexes=(0,)),))
     part = cluster.call(request, 0).topics[0].partitions[0]
     assert (part.error_code, part.error_message) == (3, "This server does not host this topic-partition.")
+
+
+def test_an_unknown_operation_after_an_impossible_one_is_not_reached() -> None:
+    """The controller stops at the first impossible operation of a resource, and then does not fail for all."""
+    cluster = VirtualCluster.start()
+    cluster.create("t")
+    impossible = AlterableConfig(name="compression.type", config_operation=2, value="gzip")
+    unknown = AlterableConfig(name="max.message.bytes", config_operation=9, value="-1")
+    for configs, error in (
+        ((impossible, unknown), ErrorCode.INVALID_CONFIG),
+        ((unknown, impossible), ErrorCode.UNKNOWN_SERVER_ERROR),
+    ):
+        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=configs)
+        answer = cluster.call(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+        assert answer.responses[0].error_code == error

@@ -21,6 +21,7 @@ from kafka_msgs.client.auth import PlainCredentials
 from kafka_msgs.message import Request
 from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.kafka_listeners import USERS
+from tests.support.virtual_brokers import VirtualCluster
 
 LISTENERS: Final = (ListenerConfig(), ListenerConfig(name="SASL", protocol="SASL_PLAINTEXT"))
 NAMES: Final = ("CREATE", "RENEW", "EXPIRE", "DESCRIBE")
@@ -63,6 +64,16 @@ def test_requests_for_tokens_are_refused(broker: EmbeddedBroker, login: bool, er
     offered, *found = answers(servers, login=login)
     assert all(offered)
     assert {each.error_code for each in found} == {error}
+
+
+@pytest.mark.parametrize("version", list(CreateDelegationTokenRequest.INFO.versions))
+def test_every_version_is_answered(version: int) -> None:
+    request = CreateDelegationTokenRequest()
+    answer = VirtualCluster.start().call(request, version)
+    assert (answer.error_code, answer.principal_name) == (
+        ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        "ANONYMOUS",
+    )
 
 
 def test_a_real_cluster_answers_anonymous_clients_the_same(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
 from kafka_msgs.admin import Admin, NewTopic
-from kafka_msgs.broker import EmbeddedBroker, ManualClock
+from kafka_msgs.broker import EmbeddedBroker, ManualClock, PushedMetrics
 from kafka_msgs.client import Producer
 from kafka_msgs.errors import OptionError
 from kafka_msgs.testing import new_topic, topic_records
+from tests.support.eventually import until
 
 WAIT: Final = 30
 JSON: Final = {"Content-Type": "application/json"}
@@ -211,3 +214,49 @@ def test_requests_of_one_connection_are_answered_in_order(broker: EmbeddedBroker
 def test_remote_control_is_off_by_default() -> None:
     with EmbeddedBroker() as broker, pytest.raises(OptionError, match="control_port: it is not set"):
         _ = broker.control_url
+
+
+def test_pushed_metrics_are_shown() -> None:
+    with EmbeddedBroker(control_port=0, telemetry=True) as broker:
+        assert ask(broker, "GET", "/metrics") == (200, [])
+        payload = b"\n\x11\x12\x0f\x12\r\n\x03lag*\x06\n\x04:\x02\n\x00"
+        push: dict[str, Any] = {
+            "broker_id": 0,
+            "client_instance_id": UUID(int=1),
+            "client_id": "c",
+            "software_name": "s",
+        }
+        more: dict[str, Any] = {
+            "software_version": "1",
+            "received_at": 7,
+            "is_last": True,
+            "compression_type": 0,
+            "payload": payload,
+        }
+        broker.run(lambda cluster: cluster.client_metrics.store(PushedMetrics(**push, **more)))
+        _, (shown,) = ask(broker, "GET", "/metrics")
+        assert (shown["client_id"], shown["is_last"]) == ("c", True)
+        assert [(each["name"], each["kind"]) for each in shown["metrics"]] == [("lag", "gauge")]
+        assert broker.problems == []
+
+
+def test_connections_that_do_nothing_are_bounded(broker: EmbeddedBroker) -> None:
+    host, _, port = urlsplit(broker.control_url).netloc.rpartition(":")
+    with ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection((host, int(port)), timeout=WAIT)) for _ in range(150)]
+        assert all(is_closed(each) for each in idle[100:])
+    until(lambda: ask_if_possible(broker) == 200)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def ask_if_possible(broker: EmbeddedBroker) -> int:
+    try:
+        return ask(broker, "GET", "/")[0]
+    except OSError:
+        return 0

@@ -29,7 +29,7 @@ from kafka_msgs.broker.faults import (
     WrongCorrelationId,
     WrongFrameSize,
 )
-from kafka_msgs.capture import CaptureFault, CapturedConnection, Endpoint, Exchange, FaultKind
+from kafka_msgs.capture import CapturedConnection, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.client import Client, Consumer, Producer
 from kafka_msgs.errors import KafkaMsgsError, OptionError, TapError
 from kafka_msgs.tap import Addon, Tap, TapConfig, TapConnection, TapExchange, load_addons

@@ -31,7 +31,7 @@ from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
 
-__all__ = ["MIN_IN_SYNC", "alter_configs", "check_resource", "replace_configs"]
+__all__ = ["MIN_IN_SYNC", "alter_configs", "check_operations", "check_resource", "replace_configs"]
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
 """The broker config that the controller manages itself (KIP-966)."""
@@ -60,6 +60,13 @@ def alter_configs(
         after[setting] = _operated(kind, setting, operation, value, own)
     asked = {setting: value for setting, operation, value in changes if operation != AlterConfigOp.DELETE}
     return _checked(image, configs, kind, name, {each: after[each] for each in asked}, after)
+
+
+def check_operations(image: MetadataImage, kind: ConfigResourceType, name: str, changes: Sequence[Change]) -> None:
+    """Raise ``RequestRefusedError`` for an operation that a config does not support, without a check of the values."""
+    own = resource_overrides(image, kind, name)
+    for setting, operation, value in changes:
+        _operated(kind, setting, operation, value, own)
 
 
 def replace_configs(

@@ -4,8 +4,8 @@ The table is ``settings.tsv``. ``ConfigKey.check`` validates a text like Kafka's
 provides the configs of an embedded cluster as numbers and flags.
 
 The last column of the table is the effect of a config in the embedded cluster: ``yes``, ``start`` (read when a broker
-starts), ``none``, or the attribute that replaces it, for example ``BrokerConfig.racks``. No config is ignored silently:
-a config without effect is logged, and a replaced one is refused.
+starts), ``telemetry`` (only with ``BrokerConfig.telemetry``), ``none``, or the attribute that replaces it, for example
+``BrokerConfig.racks``. No config is ignored silently: a config without effect is logged, and a replaced one is refused.
 """
 
 from __future__ import annotations
@@ -196,9 +196,11 @@ def config_keys(resource: str) -> Mapping[str, ConfigKey]:
     }
 
 
-def log_effect(setting: ConfigKey, resource: str) -> None:
+def log_effect(setting: ConfigKey, resource: str, *, telemetry: bool = False) -> None:
     """Log a warning for a config of a resource if it has no effect."""
-    if setting.effect == "none" or setting.replaced:
+    if setting.effect == "telemetry" and not telemetry:
+        _LOG.warning("%s of %s has no effect without BrokerConfig.telemetry", setting.name, resource)
+    elif setting.effect == "none" or setting.replaced:
         _LOG.warning("%s of %s has no effect in an embedded broker", setting.name, resource)
     elif setting.effect == "start":
         _LOG.warning("%s of %s takes effect when a broker starts", setting.name, resource)

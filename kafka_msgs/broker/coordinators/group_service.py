@@ -52,6 +52,7 @@ class GroupCoordinatorService(CoordinatorService[GroupCoordinator]):
             new_id=lambda: str(cluster.new_id()),
             plugin=InMemoryDescriptions(),
             share_states=ClusterSharePersister(cluster),
+            forced_targets=cluster.forced_targets,
         )
         self._show_topics(list(cluster.image.topics.values()), [])
         for resource, name in cluster.image.configs:

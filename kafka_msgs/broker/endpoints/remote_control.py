@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, get_args
 from attrs import asdict, frozen
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.broker.client_metrics import PushedMetrics
 from kafka_msgs.broker.clock import ManualClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.endpoints.routes import HttpError, HttpRequest, HttpResponse, Route
@@ -22,7 +23,8 @@ from kafka_msgs.broker.request_log import LoggedRequest, RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.codec.json_form import to_json
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import OptionError, RequestRefusedError
+from kafka_msgs.errors import ClientMetricsError, OptionError, RequestRefusedError
+from kafka_msgs.log.writers.small_files import uuid_text
 
 __all__ = ["RemoteControl"]
 
@@ -61,6 +63,7 @@ class RemoteControl:
         yield Route("GET", "/requests", self._list_requests)
         yield Route("POST", "/requests", self._log_requests)
         yield Route("DELETE", "/requests", self._stop_log)
+        yield Route("GET", "/metrics", self._list_metrics)
 
     def _run(self, work: Callable[[Cluster], T]) -> T:
         """Call ``work`` with the cluster. A change that the cluster refuses is a conflict."""
@@ -134,7 +137,13 @@ class RemoteControl:
         move(ms)
         return self._clock(request)
 
-    # Requests
+    # Client metrics and requests
+
+    def _list_metrics(self, request: HttpRequest) -> object:
+        try:
+            return [_shown_push(each) for each in self._run(lambda cluster: list(cluster.client_metrics))]
+        except ClientMetricsError as error:
+            raise HttpError(HTTPStatus.CONFLICT, {"error": str(error)}) from None
 
     def _log_requests(self, request: HttpRequest) -> HttpResponse:
         self._stop()
@@ -158,6 +167,17 @@ class RemoteControl:
             query["broker_id"] = _whole(query["broker_id"], "query", "broker_id")
         criteria = asdict(parse_object(_Query, query, "query"))
         return {"dropped": self._log.dropped, "requests": list(map(_shown_request, self._log.find(**criteria)))}
+
+
+def _shown_push(pushed: PushedMetrics) -> object:
+    return {
+        "broker_id": pushed.broker_id,
+        "client_id": pushed.client_id,
+        "client_instance_id": uuid_text(pushed.client_instance_id),
+        "received_at": pushed.received_at,
+        "is_last": pushed.is_last,
+        "metrics": [asdict(each) for each in pushed.metrics],
+    }
 
 
 def _state(cluster: Cluster) -> object:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
-from kafka_msgs.broker.controller.config_changes import alter_configs, check_resource, replace_configs
+from kafka_msgs.broker.controller.config_changes import (
+    alter_configs,
+    check_operations,
+    check_resource,
+    replace_configs,
+)
 from kafka_msgs.broker.controller.config_defs import config_keys, log_effect
 from kafka_msgs.broker.controller.config_entries import RESOURCES, ConfigEntry, resource_entries
-from kafka_msgs.broker.controller.image import MetadataDelta
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.handlers.broker_loggers import change_levels, describe_loggers
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
@@ -192,7 +199,7 @@ def _altered(
         for each, error in zip(call.request.resources, outcomes, strict=True)
     ]
     handed_on = [each for each, error in zip(call.request.resources, outcomes, strict=True) if error is None]
-    lost = any(map(_has_unknown_operation, handed_on))
+    lost = any(_has_unknown_operation(call.cluster.image, each) for each in handed_on)
     for each, error in zip(call.request.resources, outcomes, strict=True):
         outcome = error or _outcome(_change, call, each, records, lost)
         facts = {"resource_type": each.resource_type, "resource_name": each.resource_name}
@@ -219,13 +226,21 @@ def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
     _check_values(resource.configs)
 
 
-def _has_unknown_operation(resource: Any) -> bool:
-    """Return whether the controller receives an unknown operation. It then fails for all forwarded resources."""
+def _has_unknown_operation(image: MetadataImage, resource: Any) -> bool:
+    """Return whether the controller reaches an unknown operation. It then fails for all forwarded resources.
+
+    An earlier operation that a config does not support ends the work for its resource.
+    """
     if resource.resource_type in _OF_ONE_BROKER:
         return False
-    return any(
-        getattr(each, "config_operation", AlterConfigOp.SET) not in list(AlterConfigOp) for each in resource.configs
-    )
+    changes = [
+        (each.name, getattr(each, "config_operation", AlterConfigOp.SET), each.value) for each in resource.configs
+    ]
+    known = list(takewhile(lambda change: change[1] in list(AlterConfigOp), changes))
+    if len(known) == len(changes):
+        return False
+    kind = ConfigResourceType(resource.resource_type)
+    return _outcome(check_operations, image, kind, resource.resource_name, known) is None
 
 
 def _change(
@@ -311,10 +326,10 @@ def _with_configs(call: ServerCall[Any], kind: ConfigResourceType) -> list[str]:
 
 def attach(cluster: BrokerInterface) -> None:
     """Log a warning for each changed config that has no effect, or none until a broker starts."""
-    cluster.image_listeners.append(_log_effects)
+    cluster.image_listeners.append(partial(_log_effects, cluster))
 
 
-def _log_effects(delta: MetadataDelta) -> None:
+def _log_effects(cluster: BrokerInterface, delta: MetadataDelta) -> None:
     if not delta.configs:
         return
     for record in delta.records:
@@ -322,7 +337,8 @@ def _log_effects(delta: MetadataDelta) -> None:
             kind = ConfigResourceType(record.resource_type)
             setting = config_keys(RESOURCES[kind][0]).get(record.name)
             if setting is not None:
-                log_effect(setting, f"{kind.name.lower()} {record.resource_name}".rstrip())
+                place = f"{kind.name.lower()} {record.resource_name}".rstrip()
+                log_effect(setting, place, telemetry=cluster.config.telemetry)
 
 
 HANDLERS: Final = (

@@ -25,6 +25,7 @@ from kafka_msgs.messages.renew_delegation_token_response import RenewDelegationT
 __all__ = ["HANDLERS"]
 
 _NEVER: Final = -1
+_FIRST_WITH_OWNERS: Final = 3
 
 
 def _error(call: ServerCall[Any]) -> ErrorCode:
@@ -61,13 +62,19 @@ def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
             error_code=error,
             principal_type=owner.type,
             principal_name=owner.name,
-            token_requester_principal_type=requester.type,
-            token_requester_principal_name=requester.name,
             issue_timestamp_ms=times,
             expiry_timestamp_ms=times,
             max_timestamp_ms=times,
+            **_requester(call),
         )
     )
+
+
+def _requester(call: ServerCall[CreateDelegationTokenRequest]) -> dict[str, Any]:
+    if call.version < _FIRST_WITH_OWNERS:
+        return {}
+    principal = call.session.principal
+    return {"token_requester_principal_type": principal.type, "token_requester_principal_name": principal.name}
 
 
 HANDLERS: Final = (

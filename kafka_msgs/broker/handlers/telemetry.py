@@ -1,8 +1,8 @@
-"""GetTelemetrySubscriptions and PushTelemetry (KIP-714), as handled by a broker without a metrics plugin.
+"""GetTelemetrySubscriptions and PushTelemetry (KIP-714).
 
-Such a Kafka broker omits both APIs from ApiVersions. If a client sends them anyway, the broker requests no metrics and
-drops those it receives. Subscriptions (client metrics configs) have no effect. In Kafka this is
-``ClientMetricsManager``.
+Without ``BrokerConfig.telemetry``, the broker behaves as a Kafka broker without a metrics plugin: it omits both APIs
+from ApiVersions. If a client sends them anyway, the broker requests no metrics and drops those it receives. In Kafka
+this is ``ClientMetricsManager``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from uuid import UUID
 from attrs import define
 from crc32c import crc32c
 
+from kafka_msgs.broker.client_metrics import MetricsSubscription, PushedMetrics
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -24,13 +25,12 @@ from kafka_msgs.messages.push_telemetry_response import PushTelemetryResponse
 
 __all__ = ["HANDLERS"]
 
-_INTERVAL_MS: Final = 300_000
-_EXPIRES_MS: Final = 3 * _INTERVAL_MS
+_EXPIRES: Final = 3
+"""The number of push intervals after which a client is forgotten."""
 _MAX_INSTANCES: Final = 16_384
 _NEVER: Final = 0
 _NO_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
 _ZSTD, _LZ4, _GZIP, _SNAPPY = 4, 3, 1, 2
-_WITHOUT_METRICS: Final = crc32c(f"[]{_INTERVAL_MS}".encode())
 _MAY_ASK_AGAIN: Final = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
 
@@ -40,6 +40,8 @@ class _Instance:
 
     id: UUID
     used_at: int
+    subscription: MetricsSubscription
+    version: int
     got_at: int = _NEVER
     pushed_at: int = _NEVER
     error: ErrorCode = ErrorCode.NONE
@@ -49,19 +51,24 @@ class _Instance:
     def subscription_id(self) -> int:
         """The subscription id: a checksum of the requested metrics, combined with the client instance id."""
         halves = (self.id.int >> 64) ^ self.id.int
-        mixed = _WITHOUT_METRICS ^ (halves >> 32) ^ halves
+        requested = f"[{', '.join(self.subscription.metrics)}]{self.subscription.interval_ms}"
+        mixed = crc32c(requested.encode()) ^ (halves >> 32) ^ halves
         return (mixed + 2**31) % 2**32 - 2**31
+
+    def has_expired(self, now: int) -> bool:
+        """Return whether the client has been idle for too long."""
+        return now - self.used_at >= _EXPIRES * self.subscription.interval_ms
 
     def may_get(self, now: int) -> bool:
         """Return whether the client may get its subscription now, and record the request."""
-        if now - max(self.got_at, self.pushed_at) >= _INTERVAL_MS:
+        if now - max(self.got_at, self.pushed_at) >= self.subscription.interval_ms:
             self.got_at = now
             return True
         return self.error in _MAY_ASK_AGAIN
 
     def may_push(self, now: int) -> bool:
         """Return whether the client may push now, and record the request."""
-        if self.got_at > self.pushed_at or now - self.pushed_at >= _INTERVAL_MS:
+        if self.got_at > self.pushed_at or now - self.pushed_at >= self.subscription.interval_ms:
             self.pushed_at = now
             return True
         return False
@@ -74,11 +81,12 @@ class _ClientInstances:
         self._found: dict[UUID, _Instance] = {}
 
     def of(self, call: ServerCall[Any], instance_id: UUID) -> _Instance:
-        """Return a client and mark it as used."""
-        now = call.cluster.now
+        """Return a client and mark it as used. After a change of subscriptions it begins again."""
+        now, metrics = call.cluster.now, call.cluster.client_metrics
         found = self._found.pop(instance_id, None)
-        if found is None or now - found.used_at >= _EXPIRES_MS:
-            found = _Instance(instance_id, now)
+        if found is None or found.version != metrics.version or found.has_expired(now):
+            subscription = metrics.subscription(call.session, call.client_id, instance_id)
+            found = _Instance(instance_id, now, subscription, metrics.version)
             call.session.on_close(partial(self._forget, instance_id))
             while len(self._found) >= _MAX_INSTANCES:
                 del self._found[next(iter(self._found))]
@@ -105,7 +113,8 @@ def _get(call: ServerCall[GetTelemetrySubscriptionsRequest]) -> None:
             client_instance_id=instance.id,
             subscription_id=instance.subscription_id,
             accepted_compression_types=(_ZSTD, _LZ4, _GZIP, _SNAPPY),
-            push_interval_ms=_INTERVAL_MS,
+            push_interval_ms=instance.subscription.interval_ms,
+            requested_metrics=instance.subscription.metrics,
             telemetry_max_bytes=_max_bytes(call),
             delta_temporality=True,
         )
@@ -121,7 +130,26 @@ def _push(call: ServerCall[PushTelemetryRequest]) -> None:
     instance.terminating = request.terminating
     if instance.error:
         raise RequestRefusedError(error=instance.error)
+    if instance.subscription.metrics:
+        _store(call)
     call.respond(PushTelemetryResponse())
+
+
+def _store(call: ServerCall[PushTelemetryRequest]) -> None:
+    request, session = call.request, call.session
+    call.cluster.client_metrics.store(
+        PushedMetrics(
+            broker_id=session.broker_id,
+            client_instance_id=request.client_instance_id,
+            client_id=call.client_id,
+            software_name=session.software_name,
+            software_version=session.software_version,
+            received_at=call.cluster.now,
+            is_last=request.terminating,
+            compression_type=request.compression_type,
+            payload=bytes(request.metrics),
+        )
+    )
 
 
 def _check(call: ServerCall[PushTelemetryRequest], instance: _Instance) -> ErrorCode:
@@ -145,6 +173,6 @@ def _max_bytes(call: ServerCall[Any]) -> int:
 
 
 HANDLERS: Final = (
-    ApiHandler(GetTelemetrySubscriptionsRequest, _get, advertised=False),
-    ApiHandler(PushTelemetryRequest, _push, advertised=False),
+    ApiHandler(GetTelemetrySubscriptionsRequest, _get, advertised_with="telemetry"),
+    ApiHandler(PushTelemetryRequest, _push, advertised_with="telemetry"),
 )

@@ -10,9 +10,18 @@ from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
 
-__all__ = ["MECHANISMS", "PLAIN", "CredentialStore", "ScramCredential", "ScramMechanismInfo", "scram_keys"]
+__all__ = [
+    "MECHANISMS",
+    "OAUTHBEARER",
+    "PLAIN",
+    "CredentialStore",
+    "ScramCredential",
+    "ScramMechanismInfo",
+    "scram_keys",
+]
 
 PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
 
 
 class ScramMechanismInfo(NamedTuple):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kafka_msgs.broker.security.credentials import OAUTHBEARER
 from kafka_msgs.broker.security.key_sets import KEYS_URL, read_key_set
 from kafka_msgs.broker.security.tokens import InvalidTokenError, TokenValidator
 from kafka_msgs.error_codes import ErrorCode
@@ -18,9 +19,8 @@ from kafka_msgs.errors import RequestRefusedError
 if TYPE_CHECKING:
     from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 
-__all__ = ["OAUTHBEARER", "OAuthBearerServer", "new_token_validator"]
+__all__ = ["OAuthBearerServer", "new_token_validator"]
 
-OAUTHBEARER: Final = "OAUTHBEARER"
 _NAME: Final = r"(?:[\x01-+\--<>-\x7f]|=2C|=3D)+"
 _RESPONSE: Final = re.compile(
     rf"n,(?:a=(?P<name>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01", re.ASCII

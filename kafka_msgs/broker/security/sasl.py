@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.broker.client_session import SaslServer
 from kafka_msgs.broker.cluster_services import ClusterServices
-from kafka_msgs.broker.security.credentials import MECHANISMS, PLAIN, CredentialStore
-from kafka_msgs.broker.security.oauthbearer import OAUTHBEARER, OAuthBearerServer
-from kafka_msgs.broker.security.tokens import TokenValidator
+from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import MissingExtraError, RequestRefusedError
 
 if TYPE_CHECKING:
     from scramp import ScramMechanism
+
+    from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["RefusedExchange", "new_sasl_server"]
 
@@ -31,6 +31,8 @@ def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callabl
     if mechanism == PLAIN:
         return _Plain(credentials)
     if mechanism == OAUTHBEARER:
+        from kafka_msgs.broker.security.oauthbearer import OAuthBearerServer
+
         return OAuthBearerServer(validator(), lambda: cluster.now)
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)

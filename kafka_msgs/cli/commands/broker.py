@@ -196,6 +196,7 @@ def _properties(path: Path | None) -> dict[str, str]:
     callback=_host_and_port,
     help="Address of a schema registry in memory, by default on 127.0.0.1; port 0 selects a free port.",
 )
+@click.option("--telemetry", is_flag=True, help="Let clients push metrics (KIP-714), which the remote control shows.")
 @click.option(
     "--clock",
     type=click.Choice(("system", "manual")),
@@ -227,6 +228,7 @@ def broker_command(
     data_file: Path | None,
     control_port: int | None,
     registry: tuple[str, int | None],
+    telemetry: bool,
     clock: str,
     as_json: bool,
     verbose: bool,
@@ -254,6 +256,7 @@ def broker_command(
         users=users,
         authorizer=authorizer,
         super_users=super_users,
+        telemetry=telemetry,
         control_port=control_port,
         registry_host=registry[0],
         registry_port=registry[1],

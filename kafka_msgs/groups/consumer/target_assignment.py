@@ -13,6 +13,7 @@ from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions, TopicSubscription
 from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
 from kafka_msgs.groups.consumer.current_assignment import ReconcileInput, Reported, reconcile
+from kafka_msgs.groups.consumer.forced_target import apply_forced_target
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.records import emit_current_assignment, emit_target, emit_target_metadata
@@ -50,6 +51,10 @@ def update_target(
 
     Raises ``GroupError`` if the assignor fails.
     """
+    forced = op.forced_target(group.group_id)
+    if forced is not None:
+        target = apply_forced_target(op, group, forced, member)
+        return TargetAssignment(group.assignment_epoch, target)
     interval = op.group_config(group.group_id).consumer_assignment_interval_ms
     if group.assignment_epoch >= group.epoch or not can_compute_assignment(group, interval, op.now):
         return previous_target(group, view, member)
