@@ -11,7 +11,7 @@ from attrs import evolve
 from crc32c import crc32c
 
 from kafka_msgs import Message, Request, Response, SaslAuthenticateRequest
-from kafka_msgs.capture import CaptureFault, CapturedConnection, CapturedPayload, Endpoint, Exchange, FaultKind
+from kafka_msgs.capture import CapturedConnection, CapturedPayload, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.voters_record import Endpoint as VoterEndpoint

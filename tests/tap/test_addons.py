@@ -29,7 +29,7 @@ from kafka_msgs.broker.faults import (
     WrongCorrelationId,
     WrongFrameSize,
 )
-from kafka_msgs.capture import CaptureFault, CapturedConnection, Endpoint, Exchange, FaultKind
+from kafka_msgs.capture import CapturedConnection, CaptureFault, Endpoint, Exchange, FaultKind
 from kafka_msgs.client import Client, Consumer, Producer
 from kafka_msgs.errors import KafkaMsgsError, OptionError, TapError
 from kafka_msgs.tap import Addon, Tap, TapConfig, TapConnection, TapExchange, load_addons
@@ -325,7 +325,7 @@ def test_faults_are_parsed_and_act_on_one_connection(text: str, effect: Effect) 
     ],
 )
 def test_faults_that_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match="not|negative|fail|less|invalid|must|delay"):
         parse_fault(text)
 
 
