@@ -2,11 +2,11 @@
 
 Uses one real node on loopback; a client in this process connects to it directly and through ``kafka-msgs tap`` in
 another process, in turns. Small exchanges are sequential Metadata requests. The share of the throughput is that of five
-librdkafka consumers, which read a topic of 1 MB batches at the same time. The speed of the proxy alone is that of a loop
-that reads responses of a megabyte and drops them, with several requests in flight: 64 MB at a time, and if the proxy
-records, also 256 MB at a time, which exceeds its recording queue. Compared with a broker, which sends files without
-copying them, such a loop measures copies and no client. The proxy shows nothing, or records everything into a file, in
-either format. Needs Java and Maven, and a system with ``/proc``.
+librdkafka consumers, which read a topic of 1 MB batches at the same time. The speed of the proxy alone is measured by a
+loop that reads responses of a megabyte and drops them, with several requests in flight: 64 MB at a time, and if the
+proxy records, also 256 MB at a time, which exceeds its recording queue. Compared with a broker, which sends files
+without copying them, such a loop measures copies and no client. The proxy shows nothing, or records everything into a
+file, in either format. Needs Java and Maven, and a system with ``/proc``.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ RECORD: Final = bytes(1000)
 IN_FLIGHT: Final = 4
 PROTOCOL: Final = (
     f"wall time, direct and through the proxy in turns: quantiles of {EXCHANGES} exchanges each; fastest reading by "
-    f"five consumers; fastest loop over {TOTAL >> 20} or {MORE >> 20} MB, with {IN_FLIGHT} requests in flight; processor "
-    "time of the proxy alone"
+    f"five consumers; fastest loop over {TOTAL >> 20} or {MORE >> 20} MB, with {IN_FLIGHT} requests in flight; "
+    "processor time of the proxy alone"
 )
 MODES: Final[dict[str, tuple[str, ...]]] = {
     "showing nothing": (),

@@ -2,7 +2,7 @@
 
     python docs/tools/panel_screens.py
 
-Writes ``panel-list.png``, ``panel-bytes.png`` and ``panel-dark.png`` to ``docs/images``. Requires Chromium. Times and sizes
+Writes ``panel-list.png``, ``panel-bytes.png`` and ``panel-dark.png`` to ``docs/images``. Requires Chromium. Times
 differ from run to run, so nothing compares the pictures.
 """
 
@@ -36,10 +36,12 @@ ORDERS: Final = tuple(b'{"order": %d, "tea": "sencha", "grams": %d}' % (number, 
 _SELECT: Final = """(async () => {
     const wait = () => new Promise(done => setTimeout(done, 400));
     const rows = document.getElementById("rows");
+    const find = (name, text) => [...document.querySelectorAll(name)]
+        .find(each => !each.hidden && text.test(each.textContent));
     for (let at = 0; at < rows.scrollHeight; at += 300) {
         rows.scrollTop = at;
         await wait();
-        const row = [...document.querySelectorAll(".row")].find(each => !each.hidden && /API.*SUMMARY/s.test(each.textContent));
+        const row = find(".row", /API.*SUMMARY/s);
         if (row) { row.click(); break; }
     }
     await wait();
@@ -48,7 +50,7 @@ _SELECT: Final = """(async () => {
     const tree = document.getElementById("tree");
     tree.focus();
     for (let line = 0; line < 300; line++) {
-        const field = [...document.querySelectorAll(".field")].find(each => !each.hidden && /FIELD/.test(each.textContent));
+        const field = find(".field", /FIELD/);
         if (field) { field.click(); field.dispatchEvent(new MouseEvent("mouseover", {bubbles: true})); break; }
         for (const key of ["ArrowDown", "ArrowRight"]) { tree.dispatchEvent(new KeyboardEvent("keydown", {key})); }
     }

@@ -2,8 +2,8 @@
 
 ``field_kinds`` classifies the fields. ``masks`` generates texts, ``records`` redacts records, ``fault_reasons`` redacts
 the text of faults. A message remains valid at its version: a redacted frame decodes, with its original arrays, numbers
-and error codes. Passwords and tokens get masks of one length. Undecodable bytes, and bytes after a message, are replaced
-by zeros, after the first eight bytes of a request and the first four of a response.
+and error codes. Passwords and tokens get masks of one length. Undecodable bytes, and bytes after a message, are
+replaced by zeros, after the first eight bytes of a request and the first four of a response.
 """
 
 from __future__ import annotations

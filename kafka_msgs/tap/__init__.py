@@ -2,9 +2,9 @@
 
 ``address_rewriting`` lists the response fields that contain broker addresses. ``frame_forwarder`` manages the buffer of
 one direction, and ``connection`` decides which bytes to forward and finds the exchanges; both do no input or output.
-``addons`` are hooks of users, and ``addon_files`` loads them. ``listeners`` assigns an address to each broker. ``relay``
-forwards the bytes, ``backlog`` reports exchanges, and ``proxy`` combines them, with asyncio. Exchanges are the exchanges
-of ``kafka_msgs.capture``.
+``addons`` are hooks of users, and ``addon_files`` loads them. ``listeners`` assigns an address to each broker.
+``relay`` forwards the bytes, ``backlog`` reports exchanges, and ``proxy`` combines them, with asyncio. Exchanges are
+the exchanges of ``kafka_msgs.capture``.
 """
 
 from kafka_msgs.tap.addon_files import load_addons

@@ -2,8 +2,8 @@
 
     python -m tests.campaigns.page_speed [--exchanges 10000 100000]
 
-Writes pages of generated traffic and opens each in Chromium. The exit status is 1 if a page of 10,000 exchanges needs more
-than one second to open, one of 100,000 more than five, or a filter more than 100 ms.
+Writes pages of generated traffic and opens each in Chromium. The exit status is 1 if a page of 10,000 exchanges needs
+more than one second to open, one of 100,000 more than five, or a filter more than 100 ms.
 """
 
 from __future__ import annotations

@@ -152,6 +152,7 @@ def test_an_sdist_holds_what_builds_the_package_and_its_generated_code_and_no_mo
         *(path.relative_to(ROOT).as_posix() for path in (ROOT / "kafka_msgs/_core").glob("*.[ch]")),
         *("kafka_msgs/_core/extension.pyi", "kafka_msgs/py.typed", "generator/kafka_msgs_generator/py.typed"),
         "generator/kafka_msgs_generator/templates/message.py.j2",
+        *("kafka_msgs/viewer/assets/panel.html", "kafka_msgs/viewer/assets/main.js"),
     }
     directories = {name.split("/")[0] for name in names if "/" in name}
     assert directories == {"kafka_msgs", "kafka_msgs.egg-info", "generator", "message_defs", "tests"}
@@ -162,6 +163,7 @@ def test_a_wheel_from_the_sdist_has_the_c_core_and_passes_its_test(sdist: Path, 
     wheel = build(sdist, "wheel", COMPILER)
     names = ZipFile(wheel).namelist()
     needed = {"kafka_msgs/py.typed", "kafka_msgs/_core/extension.pyi", "kafka_msgs/samples/log-directory.zip"}
+    needed |= {f"kafka_msgs/viewer/assets/{name}" for name in ("panel.html", "panel.css", "main.js", "decode.js")}
     assert needed <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h"))]
     assert {name.split("/")[0] for name in names if "dist-info" not in name} == {"kafka_msgs", "kafka_msgs_generator"}

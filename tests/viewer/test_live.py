@@ -75,7 +75,7 @@ def test_damaged_requests_and_slow_clients_end(monkeypatch: pytest.MonkeyPatch) 
                 writer.write(data)
                 assert await _end(reader) == b""
                 writer.close()
-            with pytest.raises(TapError, match="(?i)address already in use"):
+            with pytest.raises(TapError, match=r"(?i)address already in use"):
                 async with LiveViewer(title="t", port=port):
                     pass
 
