@@ -133,13 +133,15 @@ def _message_change(
 
 def _flexibility(old: Message, new: Message, unstable: VersionRange) -> Iterator[SchemaChange]:
     shared = (old.versions.subtract(unstable) or NONE).intersect(new.versions)
-    differing = [version for version in shared if (version in old.flexible) != (version in new.flexible)]
+    differing = [
+        VersionRange(version, version) for version in shared if (version in old.flexible) != (version in new.flexible)
+    ]
     if differing or old.flexible != new.flexible:
         before, now, versions = str(old.flexible), str(new.flexible), join_ranges(differing)
         yield _message_change(
             new, "E4", "flexible versions", before, now, compatible=not differing, versions=versions
         )  # fmt: skip
-    headers = [version for version in shared if _header(old, version) != _header(new, version)]
+    headers = [VersionRange(version, version) for version in shared if _header(old, version) != _header(new, version)]
     if headers:
         yield _message_change(
             new, "E4", "header versions", "", "", compatible=False, versions=join_ranges(headers)
