@@ -19,6 +19,7 @@ from kafka_msgs_generator.release_diff import fields_by_path
 
 __all__ = ["check_definition", "check_evolution"]
 
+_CLIENT_KINDS: Final = ("request", "response")
 _RETIRED: Final = "no version remains"
 
 
@@ -60,8 +61,9 @@ def _pairs(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict
 
 
 def _number(definition: Definition) -> tuple[str, str, int | None]:
+    """Return the API key, which is unique for requests and responses, and within an origin for other messages."""
     message = definition.message
-    return definition.origin, message.kind, message.api_key
+    return "" if message.kind in _CLIENT_KINDS else definition.origin, message.kind, message.api_key
 
 
 def _unstable(message: Message, old: DefinitionSet) -> VersionRange:
