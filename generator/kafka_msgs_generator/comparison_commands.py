@@ -35,10 +35,10 @@ _DEFINITIONS = click.Path(exists=True, path_type=Path)
 @click.command("evolve")
 @click.argument("old")
 @click.argument("new")
-@click.option("--format", "form", type=click.Choice(EVOLUTION_FORMATS), default="text", show_default=True)
+@click.option("--format", "output_format", type=click.Choice(EVOLUTION_FORMATS), default="text", show_default=True)
 @click.option("--breaking", is_flag=True, help="Show only incompatible changes.")
 @_OUT
-def evolve_command(old: str, new: str, form: str, breaking: bool, out: Path | None) -> None:
+def evolve_command(old: str, new: str, output_format: str, breaking: bool, out: Path | None) -> None:
     """Check whether the definitions in NEW are compatible with the ones in OLD, by Kafka's rules.
 
     OLD and NEW are files, directories, jars, or releases such as 4.3.1, fetched through Maven. The exit status is 1 if
@@ -48,7 +48,7 @@ def evolve_command(old: str, new: str, form: str, breaking: bool, out: Path | No
         sets = read_definition_set(old), read_definition_set(new)
         changes = list(check_evolution(*sets))
         shown = [change for change in changes if not (breaking and change.compatible)]
-        _write(render_changes(shown, form, old, new), out)
+        _write(render_changes(shown, output_format, old, new), out)
     if not all(change.compatible for change in changes):
         raise click.exceptions.Exit(1)
 
@@ -56,9 +56,9 @@ def evolve_command(old: str, new: str, form: str, breaking: bool, out: Path | No
 @click.command("diff")
 @click.argument("old")
 @click.argument("new")
-@click.option("--format", "form", type=click.Choice(DIFF_FORMATS), default="text", show_default=True)
+@click.option("--format", "output_format", type=click.Choice(DIFF_FORMATS), default="text", show_default=True)
 @_OUT
-def diff_command(old: str, new: str, form: str, out: Path | None) -> None:
+def diff_command(old: str, new: str, output_format: str, out: Path | None) -> None:
     """Show the changes of messages and error codes from OLD to NEW, and whether shared versions keep their bytes.
 
     OLD and NEW are releases such as 4.3.1, fetched through Maven, jars, or directories written by import.
@@ -66,7 +66,7 @@ def diff_command(old: str, new: str, form: str, out: Path | None) -> None:
     with plain_errors():
         diff = diff_imports(read_source(old), read_source(new))
         since = first_releases(read_history(Path(new))) if Path(new).is_dir() else {}
-        _write(render_diff(diff, form, since), out)
+        _write(render_diff(diff, output_format, since), out)
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -25,9 +25,9 @@ Since = Mapping[str, str]
 """The first release of messages."""
 
 
-def render_diff(diff: ReleaseDiff, form: str, since: Since | None = None) -> str:
+def render_diff(diff: ReleaseDiff, output_format: str, since: Since | None = None) -> str:
     """Return the differences in one of ``DIFF_FORMATS``. HTML raises ``MissingExtraError`` without Jinja2."""
-    return _RENDERERS[form](diff, since or {})
+    return _RENDERERS[output_format](diff, since or {})
 
 
 def _message_cells(message: Message) -> tuple[str, str, str, str]:

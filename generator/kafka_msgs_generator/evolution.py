@@ -19,6 +19,7 @@ from kafka_msgs_generator.release_diff import fields_by_path
 
 __all__ = ["check_definition", "check_evolution"]
 
+_CLIENT_KINDS: Final = ("request", "response")
 _RETIRED: Final = "no version remains"
 
 
@@ -60,8 +61,9 @@ def _pairs(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict
 
 
 def _number(definition: Definition) -> tuple[str, str, int | None]:
+    """Return the API key, which is unique for requests and responses, and within an origin for other messages."""
     message = definition.message
-    return definition.origin, message.kind, message.api_key
+    return "" if message.kind in _CLIENT_KINDS else definition.origin, message.kind, message.api_key
 
 
 def _unstable(message: Message, old: DefinitionSet) -> VersionRange:
@@ -133,13 +135,15 @@ def _message_change(
 
 def _flexibility(old: Message, new: Message, unstable: VersionRange) -> Iterator[SchemaChange]:
     shared = (old.versions.subtract(unstable) or NONE).intersect(new.versions)
-    differing = [version for version in shared if (version in old.flexible) != (version in new.flexible)]
+    differing = [
+        VersionRange(version, version) for version in shared if (version in old.flexible) != (version in new.flexible)
+    ]
     if differing or old.flexible != new.flexible:
         before, now, versions = str(old.flexible), str(new.flexible), join_ranges(differing)
         yield _message_change(
             new, "E4", "flexible versions", before, now, compatible=not differing, versions=versions
         )  # fmt: skip
-    headers = [version for version in shared if _header(old, version) != _header(new, version)]
+    headers = [VersionRange(version, version) for version in shared if _header(old, version) != _header(new, version)]
     if headers:
         yield _message_change(
             new, "E4", "header versions", "", "", compatible=False, versions=join_ranges(headers)

@@ -16,9 +16,9 @@ __all__ = ["EVOLUTION_FORMATS", "render_changes"]
 Changes = Sequence[SchemaChange]
 
 
-def render_changes(changes: Changes, form: str, old: str, new: str) -> str:
+def render_changes(changes: Changes, output_format: str, old: str, new: str) -> str:
     """Return the changes in one of ``EVOLUTION_FORMATS``; ``old`` and ``new`` are the labels of the revisions."""
-    return "".join(f"{line}\n" for line in _RENDERERS[form](changes, old, new))
+    return "".join(f"{line}\n" for line in _RENDERERS[output_format](changes, old, new))
 
 
 def _text(changes: Changes, old: str, new: str) -> Iterator[str]:

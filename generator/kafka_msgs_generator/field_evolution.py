@@ -46,15 +46,15 @@ def compare_fields(old: Message, new: Message, shared: VersionRange) -> Iterator
     yield from _MessageComparison(old, new, shared).run()
 
 
-def join_ranges(versions: Iterable[int]) -> str:
-    """Return ascending versions as text, such as ``0-2, 4``."""
-    ranges: list[VersionRange] = []
-    for version in versions:
-        if ranges and ranges[-1].highest == version - 1:
-            ranges[-1] = VersionRange(ranges[-1].lowest, version)
+def join_ranges(ranges: Iterable[VersionRange]) -> str:
+    """Return ascending ranges as text, such as ``0-2, 4``."""
+    joined: list[VersionRange] = []
+    for each in ranges:
+        if joined and joined[-1].highest == each.lowest - 1:
+            joined[-1] = VersionRange(joined[-1].lowest, each.highest)
         else:
-            ranges.append(VersionRange(version, version))
-    return ", ".join(map(str, ranges))
+            joined.append(each)
+    return ", ".join(map(str, joined))
 
 
 @frozen
@@ -182,9 +182,6 @@ class _StructComparison:
                 found.append((versions.lowest, str(sum(1 for _ in before))))
         return tuple(found)
 
-    def _versions(self, ranges: Iterable[VersionRange]) -> str:
-        return join_ranges(version for versions in ranges for version in versions)
-
     def _added(self, field: Field) -> Iterator[SchemaChange]:
         present = [versions for versions in self._ranges if _layout(field, versions.lowest)]
         positional = [versions for versions in present if _is_positional(field, versions.lowest)]
@@ -192,12 +189,12 @@ class _StructComparison:
         now = describe_field(field)
         if positional:
             reason = "new field in existing versions"
-            yield _change(field, "E11", reason, self._versions(positional), now=now, compatible=False)
+            yield _change(field, "E11", reason, join_ranges(positional), now=now, compatible=False)
         elif retagged:
             reason = f"new field with the used tag {field.tag}"
-            yield _change(field, "E21", reason, self._versions(retagged), now=now, compatible=False)
+            yield _change(field, "E21", reason, join_ranges(retagged), now=now, compatible=False)
         elif present:
-            yield _change(field, "E12", "new tagged field in existing versions", self._versions(present), now=now)
+            yield _change(field, "E12", "new tagged field in existing versions", join_ranges(present), now=now)
         else:
             yield _change(field, "E11", "new field in new versions", now=now)
 
@@ -209,7 +206,7 @@ class _StructComparison:
         present = [versions for versions in self._ranges if _layout(field, versions.lowest)]
         reason = "removed from existing versions" if present else "removed together with its versions"
         before = describe_field(field)
-        return _change(field, "E13", reason, self._versions(present), before=before, compatible=not present)
+        return _change(field, "E13", reason, join_ranges(present), before=before, compatible=not present)
 
     def _changed(self, old: Field, new: Field) -> Iterator[SchemaChange]:
         before, now = describe_field(old), describe_field(new)
@@ -229,8 +226,8 @@ class _StructComparison:
         for rule, what, ranges, attribute in _RANGED_FACTS:
             differing = [each for each, one, other in both if getattr(one, attribute) != getattr(other, attribute)]
             if differing or any(getattr(old, name) != getattr(new, name) for name in ranges):
-                yield rule, f"{what} changed", self._versions(differing), not differing
-        versions = self._versions(each for each, _, _ in both)
+                yield rule, f"{what} changed", join_ranges(differing), not differing
+        versions = join_ranges(each for each, _, _ in both)
         for rule, what, name in _PLAIN_FACTS:
             if getattr(old, name) != getattr(new, name):
                 yield rule, f"{what} changed", versions if rule != "E22" else "", rule == "E22" or not both
@@ -247,13 +244,13 @@ class _StructComparison:
             yield (
                 "E14" if _starts_alike(layouts) else "E15",
                 "no longer in existing versions",
-                self._versions(lost),
+                join_ranges(lost),
                 False,
             )
         if positional:
-            yield "E15", "added to existing versions", self._versions(positional), False
+            yield "E15", "added to existing versions", join_ranges(positional), False
         elif gained:
-            yield "E12", "added as a tagged field to existing versions", self._versions(e for e, _ in gained), True
+            yield "E12", "added as a tagged field to existing versions", join_ranges(e for e, _ in gained), True
         if not lost and not gained and old.versions != new.versions:
             yield "E14", "versions changed outside of the shared ones", "", True
 
@@ -274,7 +271,7 @@ class _StructComparison:
                     moved.setdefault(other.attribute, []).append(versions)
         for name, ranges in moved.items():
             field = next(each for each in self._new if each.attribute == name)
-            yield _change(field, "E17", "moved in the order of fields", self._versions(ranges), compatible=False)
+            yield _change(field, "E17", "moved in the order of fields", join_ranges(ranges), compatible=False)
 
 
 _RANGED_FACTS: Final[tuple[tuple[str, str, tuple[str, ...], str], ...]] = (

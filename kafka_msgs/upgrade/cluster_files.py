@@ -16,7 +16,7 @@ from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.log.batch_runs import walk_runs
 from kafka_msgs.log.file_scan import AnyBatch, FileScan
-from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.small_files import read_meta_properties
 from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.zk_migration_state_record import ZkMigrationStateRecord
@@ -72,10 +72,11 @@ def read_cluster_files(paths: Iterable[Path]) -> ClusterFiles:
 
 
 def _read_mode(path: Path, found: ClusterFiles) -> None:
-    if not (path / "meta.properties").is_file():
+    file = path / "meta.properties"
+    if not file.is_file():
         return
     try:
-        meta = read_meta_properties(LogDirectory(path).path / "meta.properties")
+        meta = read_meta_properties(file)
     except (LogFileError, OSError) as error:
         found.problems.append(str(error))
         return

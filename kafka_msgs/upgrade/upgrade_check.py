@@ -1,7 +1,8 @@
 """The judgement of clients and files for an upgrade of a cluster to a target release.
 
 A request version that the target lacks blocks the upgrade for its client (KIP-896 removed most of them). It is unclear
-if the current broker offers no later version: the client may support one. Versions of ApiVersions never block, because
+if the current broker offers no later version: the client may support one. A version that is newer than the target is
+unclear after a negotiation, which would find an older one. Versions of ApiVersions never block, because
 brokers answer unsupported versions with their own. Files block the upgrade if a finalized feature level is outside of
 the target's range (KIP-584), or if the target no longer supports ZooKeeper. The target reads message formats v0 and v1
 in files, and no longer writes them (KIP-724).
@@ -119,10 +120,15 @@ def _order(finding: VersionFinding) -> tuple[object, ...]:
 def _judge_version(use: VersionUse, supported: VersionRange | None, target: KafkaRelease) -> VersionFinding:
     if use.api_key == ApiKey.API_VERSIONS or (supported is not None and use.version in supported):
         return VersionFinding(use, Verdict.OK, "")
-    if use.offered is not None and supported is not None and use.version >= use.offered < supported.lowest:
-        reason = f"Kafka {target} supports {supported}; the current broker offers no later version than {use.offered}"
-        return VersionFinding(use, Verdict.UNCLEAR, reason)
-    return VersionFinding(use, Verdict.BLOCKED, _unsupported(use, supported, target))
+    reason = _unsupported(use, supported, target)
+    if use.offered is None or supported is None:
+        return VersionFinding(use, Verdict.BLOCKED, reason)
+    if use.version > supported.highest:
+        return VersionFinding(use, Verdict.UNCLEAR, f"{reason}; the client may negotiate an older version")
+    if use.version >= use.offered:
+        limit = f"the current broker offers no later version than {use.offered}"
+        return VersionFinding(use, Verdict.UNCLEAR, f"Kafka {target} supports {supported}; {limit}")
+    return VersionFinding(use, Verdict.BLOCKED, reason)
 
 
 def _unsupported(use: VersionUse, supported: VersionRange | None, target: KafkaRelease) -> str:

@@ -16,7 +16,7 @@ import pytest
 from kafka_msgs.admin import Admin
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.capture.recording import recording_line, recording_start
-from tests.support.recordings import GROUP_LOGS, TAPPED_GO
+from tests.support.recordings import GROUP_LOGS, PACKETS, TAPPED_GO
 from tests.upgrade.exchanges import old_version
 
 _COMMAND: Final = (str(Path(sys.executable).with_name("kafka-msgs")), "upgrade-check")
@@ -140,3 +140,12 @@ def test_files_that_are_not_captures_are_damage(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     done = run("--to", "4.4", "--log-dirs", tmp_path)
     assert (done.returncode, "there is no partition in it" in done.stderr) == (1, True)
+
+
+def test_packet_captures_are_checked() -> None:
+    path = PACKETS / "shop.pcapng"
+    assert run("--to", "4.4", "--any-port", path).returncode == 0
+    done = run("--to", "2.1", "--any-port", path, "--output", "jsonl")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {row["subject"] for row in rows if row["verdict"] == "blocked"} == {"OffsetDelete", "DescribeCluster"}
+    assert {row["subject"] for row in rows if row["verdict"] == "unclear"} >= {"Produce", "Fetch", "Metadata"}

@@ -179,6 +179,14 @@ def test_the_command_lists_the_changes_and_fails_for_incompatible_ones(two_revis
     assert run("old/Sample.json", "old/Sample.json").returncode == 0
 
 
+def test_a_renamed_request_is_recognized_by_its_api_key(tmp_path: Path) -> None:
+    facts: dict[str, Any] = {"type": "request", "apiKey": 7, "valid": "0"}
+    other = definition(name="OtherRequest", type="request", apiKey=8)
+    old = written(tmp_path / "old", definition("A int32 0+", name="FirstRequest", **facts), other)
+    new = written(tmp_path / "new", definition("A int32 0+", name="SecondRequest", **facts), other)
+    assert [short(change) for change in check_evolution(old, new)] == ["E3 - - !"]
+
+
 def test_annotations_for_github_are_escaped(two_revisions: Path) -> None:
     done = run("old", "new", "--format", "github", "--breaking")
     assert done.returncode == 1

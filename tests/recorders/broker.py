@@ -184,8 +184,8 @@ class Broker:
     clients: a proxy on that port sees all client traffic. ``settings`` override the broker configuration. With
     ``standalone`` the node is the first voter of a dynamic quorum, as recorded in its log instead of its configuration.
     ``home`` is a temporary directory that is deleted with the node. ``release`` is a release of Kafka in KRaft mode, by
-    default the release of the definitions. Raises :class:`BrokerError` if the node does not
-    start.
+    default the release of the definitions; ``format_options`` are for the tool that formats the storage. Raises
+    :class:`BrokerError` if the node does not start.
     """
 
     def __init__(
@@ -197,12 +197,14 @@ class Broker:
         settings: Mapping[str, str] | None = None,
         standalone: bool = False,
         release: str | None = None,
+        format_options: Sequence[str] = (),
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="kafka-msgs-broker-"))
         self._lifetime = lifetime
         self._heap_mb = heap_mb
         self._standalone = standalone
         self._release = release
+        self._format_options = format_options
         self._process: subprocess.Popen[bytes] | None = None
         self.port, self.proxied_port, self._controller_port = free_ports(3)
         self._settings = {**_SETTINGS, **self._addresses(advertised_port), **(settings or {})}
@@ -227,9 +229,10 @@ class Broker:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
 
-    def restart(self) -> None:
-        """Stop the node in an orderly way, and restart it with the same files."""
+    def restart(self, release: str | None = None) -> None:
+        """Stop the node in an orderly way, and restart it with the same files, at ``release`` if it is set."""
         self.stop()
+        self._release = release or self._release
         self._start()
         self._await_ready()
 
@@ -277,8 +280,8 @@ class Broker:
 
     def _format(self) -> None:
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()))
-        quorum = ["--standalone"] if self._standalone else []
-        arguments = ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *quorum]
+        options = [*(["--standalone"] if self._standalone else []), *self._format_options]
+        arguments = ["format", "-t", _CLUSTER_ID, "-c", str(self._properties), *options]
         run_kafka_class("kafka.tools.StorageTool", arguments, jars=Jars.NODE, release=self._release)
 
     def _start(self) -> None:

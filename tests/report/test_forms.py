@@ -86,7 +86,7 @@ def test_no_text_of_a_report_becomes_markup() -> None:
     found.feed(text)
     tame = Table("Texts", COLUMNS, (("a", *ROWS[0][1:]),), "note", kinds=KINDS)
     rest = evolve(REPORT, title="a", sections=(tame, *REPORT.sections[1:]), facts={"a": "b"}, metrics=())
-    harmless.feed(render_page(rest, ""))
+    harmless.feed(render_page(rest, "a"))
     assert found.tags == harmless.tags
     assert found.attributes == harmless.attributes
 

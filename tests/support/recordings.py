@@ -17,6 +17,7 @@ __all__ = [
     "LOG_PARTITIONS",
     "OFFSETS",
     "OLD_CLIENTS",
+    "OLD_FEATURES",
     "OTHER_CLIENTS",
     "PACKETS",
     "RECORDINGS",
@@ -41,6 +42,7 @@ TRAFFIC: Final = RECORDINGS / "client_traffic.jsonl"
 
 TAPPED_GO: Final = RECORDINGS / "tapped_go.jsonl"
 OLD_CLIENTS: Final = RECORDINGS / "old_clients.jsonl"
+OLD_FEATURES: Final = RECORDINGS / "old_features"
 """A recording by ``kafka-msgs tap`` between Go clients and a cluster."""
 
 KIP88: Final = RECORDINGS / "kip88.jsonl"

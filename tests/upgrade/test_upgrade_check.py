@@ -60,6 +60,13 @@ def test_a_version_that_is_newer_than_the_target_blocks_too() -> None:
     assert finding.reason == "since 4.1; Kafka 2.8 does not have this API"
 
 
+def test_a_newer_version_is_unclear_after_a_negotiation() -> None:
+    check = check_upgrade(parse_release("3.9"), usage_of(negotiation(18), old_version(ApiKey.FETCH, 18)))
+    (finding,) = [each for each in check.versions if each.reason]
+    assert finding.verdict is Verdict.UNCLEAR
+    assert finding.reason == "since 4.1; Kafka 3.9 supports 0-17; the client may negotiate an older version"
+
+
 def test_an_unknown_api_blocks() -> None:
     unknown = evolve(exchange(HeartbeatRequest(), 0), api_key=4321)
     (finding,) = check_upgrade(V4_4, usage_of(unknown)).versions
