@@ -113,7 +113,7 @@ class HourlyTopicStats:
     """The statistics of a range of a partition by hour.
 
     An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
-    the hour of its first record. What concerns an earlier range, or a later one, is kept besides: the first record's
+    the hour of its first record. For merges with earlier and later ranges, the state also contains the first record's
     time and hour, the last record's time, the first marker of each producer, and the record counts of open transactions
     by producer and hour.
     """

@@ -14,13 +14,13 @@ import click
 from kafka_msgs import __version__, backend
 from kafka_msgs.cli.help import EXIT_STATUSES, HELP, FullHelpGroup
 from kafka_msgs.cli.interruption import exit_status
-from kafka_msgs.cli.render.output import CommandError, echo
+from kafka_msgs.cli.render.output import CommandError, OvertakenError, echo
 from kafka_msgs.errors import ConcurrentRunError, KafkaMsgsError
 
 __all__ = ["command"]
 
-_STATUSES: Final[Mapping[type[KafkaMsgsError], int]] = {ConcurrentRunError: 3}
-"""The exit statuses of errors other than 1, as in ``help.EXIT_STATUSES``."""
+_FAILURES: Final[Mapping[type[KafkaMsgsError], type[CommandError]]] = {ConcurrentRunError: OvertakenError}
+"""The failures with another exit status than 1."""
 _SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Messages": ("messages", "show", "plan", "decode", "encode", "frame", "guess", "explain", "errors"),
     "Cluster": (
@@ -69,9 +69,7 @@ class _Commands(FullHelpGroup):
         except click.ClickException as error:
             raise CommandError(error.message) from None
         except KafkaMsgsError as error:
-            failure = CommandError(str(error))
-            failure.exit_code = _STATUSES.get(type(error), failure.exit_code)
-            raise failure from None
+            raise _FAILURES.get(type(error), CommandError)(str(error)) from None
         except KeyboardInterrupt as interruption:
             ctx.exit(exit_status(interruption))
 

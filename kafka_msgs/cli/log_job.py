@@ -216,14 +216,12 @@ class LogJob:
 
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
         from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.pipeline.table_versions import publish_tables
+        from kafka_msgs.pipeline.table_versions import publish_head
         from kafka_msgs.tables import get_format
         from kafka_msgs.tables.commit_log import CommitLog
 
-        storage = Storage.at(self._tables, settings)
-        head = CommitLog(storage).head()
-        assert head is not None
-        publish_tables(get_format(self.table_format, settings), run.job.tables, storage, head, self.out)
+        log = CommitLog(Storage.at(self._tables, settings))
+        publish_head(get_format(self.table_format, settings), run.job.tables, log, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.upload import copy_directory

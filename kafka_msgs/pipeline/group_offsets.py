@@ -89,13 +89,20 @@ def _one_per_group(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     own = pa.concat_tables([OWN_GROUPS.empty_table(), *(each.groups for each in summaries)])
     if pc.count_distinct(own["group"]).as_py() == own.num_rows:
         return own
-    times = ["group", "commitTimestampMs"]
-    dated = [each.groups.join(each.lags.select(times), "group", join_type="left outer") for each in summaries]
-    rows = pa.concat_tables(dated).sort_by([("group", "ascending"), ("commitTimestampMs", "descending")])
+    dated = pa.concat_tables(map(_with_last_commits, summaries))
+    order = [("group", "ascending"), ("commitTimestampMs", "descending"), ("logPartition", "descending")]
+    rows = dated.sort_by(order)
     names = [name for name in OWN_GROUPS.names if name != "group"]
     first = rows.group_by("group", use_threads=False).aggregate([(name, "first") for name in names])
     columns = [first["group" if name == "group" else f"{name}_first"] for name in OWN_GROUPS.names]
     return pa.Table.from_arrays(columns, schema=OWN_GROUPS)
+
+
+def _with_last_commits(summary: GroupOffsetsSummary) -> pa.Table:
+    """Return the descriptions in a partition with the times of the groups' last commits in it."""
+    times = summary.lags.select(["group", "commitTimestampMs"])
+    found = summary.groups.join(times, "group", join_type="left outer")
+    return found.append_column("logPartition", pa.repeat(pa.scalar(summary.number, pa.int32()), found.num_rows))
 
 
 def _replaced(names: Iterable[str], summaries: Sequence[GroupOffsetsSummary]) -> Iterator[str]:

@@ -13,13 +13,25 @@ import pyarrow as pa
 
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables import TableFormat, add_day_column
-from kafka_msgs.tables.commit_log import Snapshot
+from kafka_msgs.tables.commit_log import CommitLog, Snapshot
 from kafka_msgs.tables.parquet import parquet_rows
 from kafka_msgs.tables.task_output import TableSpec
 
-__all__ = ["publish_tables", "table_rows"]
+__all__ = ["publish_head", "publish_tables", "table_rows"]
 
 _DAY: Final = "day"
+
+
+def publish_head(form: TableFormat, tables: Mapping[str, TableSpec], log: CommitLog, out: str) -> None:
+    """Publish the tables of the latest commit. If another run commits meanwhile, its tables are published next.
+
+    So a slow run does not replace later rows by earlier ones, and the next run publishes what a killed one did not.
+    """
+    head = log.head()
+    while head is not None:
+        publish_tables(form, tables, log.storage, head, out)
+        last = log.head()
+        head = None if last is None or last.number == head.number else last
 
 
 def publish_tables(

@@ -192,11 +192,12 @@ def _bare(schema: Any, for_columns: bool) -> Any:
 
 def _is_valid_decimal(schema: dict[str, Any]) -> bool:
     """Return whether a decimal is valid (Avro's ``LogicalTypes.Decimal``), and fits into Arrow's decimals."""
-    precision, scale, size = schema.get("precision"), schema.get("scale", 0), schema.get("size", _DECIMAL_BYTES)
-    if not all(type(each) is int for each in (precision, scale, size)):
+    facts: list[Any] = [schema.get("precision"), schema.get("scale", 0), schema.get("size", _DECIMAL_BYTES)]
+    if not all(type(each) is int and each >= 0 for each in facts):
         return False
-    most = len(str(2 ** (8 * min(size, _DECIMAL_BYTES) - 1) - 1)) - 1 if size > 0 else 0
-    return bool(0 < precision <= min(most, _MOST_DECIMAL_DIGITS) and 0 <= scale <= precision)
+    precision, scale, size = facts
+    most = len(str(2 ** max(8 * min(size, _DECIMAL_BYTES) - 1, 0) - 1)) - 1
+    return bool(0 < precision <= min(most, _MOST_DECIMAL_DIGITS) and scale <= precision)
 
 
 _NOTE: Final = "kafka_msgs.logical"

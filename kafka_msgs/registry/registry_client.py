@@ -117,9 +117,9 @@ class SchemaRegistryClient:
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
-    """Return the seconds before the next attempt: those of the registry, or an increasing pause."""
+    """Return the seconds before the next attempt, from the header ``Retry-After`` or increasing with the attempts."""
     asked = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
-    return min(max(asked, _PAUSE * 2 ** (attempt - 1)), _MAX_PAUSE)
+    return min(max(asked, _PAUSE * float(2 ** (attempt - 1))), _MAX_PAUSE)
 
 
 def _opener() -> OpenerDirector:

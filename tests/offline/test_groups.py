@@ -206,10 +206,9 @@ def test_ends_are_read_after_the_commits(tmp_path: Path, monkeypatch: pytest.Mon
     write_items(tmp_path, 0, [commit_of("orders", 5)])
     orders = tmp_path / "orders-0"
     orders.mkdir()
-    read = log_groups.read_groups
 
     def grow(*arguments: Any, **named: Any) -> GroupsRead:
-        found = read(*arguments, **named)
+        found = read_groups(*arguments, **named)
         builder = BatchBuilder()
         for _ in range(5):
             builder.append(None, b"x")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.metadata_log_state import MetadataLogState
+from kafka_msgs.offline.metadata_log_state import MetadataLogState, Placement
 from kafka_msgs.pipeline import group_offsets_report, group_offsets_task, topic_profile_report
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.hourly_stats import SUMMED
@@ -55,7 +55,7 @@ def summary(topic: int, number: int) -> ProfileSummary:
 
 def test_the_bytes_of_topics_and_brokers_count_all_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [summary(topic, number) for topic in range(TOPICS) for number in range(PARTITIONS)]
-    placements = {(each.topic, each.number): (at % 4, (at % 4,)) for at, each in enumerate(found)}
+    placements = {(each.topic, each.number): Placement(at % 4, (at % 4,)) for at, each in enumerate(found)}
 
     def state(_: object) -> MetadataLogState:
         return MetadataLogState(configs={}, placements=placements)

@@ -12,10 +12,11 @@ from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.job import local_engine, run_job
+from kafka_msgs.pipeline.job import JobRun, local_engine, run_job
 from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_versions import publish_tables
+from kafka_msgs.pipeline.table_versions import publish_head, publish_tables
 from kafka_msgs.tables import get_format
+from kafka_msgs.tables.commit_log import CommitLog, Snapshot
 from tests.support.committed_tables import head_of
 from tests.support.offsets_topic import TOPIC, commit, write_items
 from tests.support.recordings import GROUP_LOGS
@@ -64,3 +65,31 @@ def test_a_group_with_commits_in_two_partitions_has_versions_like_others(tmp_pat
     assert len(before["offsets"]) == len(after["offsets"]) == 2
     assert len(before["groups"]) == len(after["groups"]) == 1
     assert before["offsets"] != after["offsets"]
+
+
+def test_rows_of_a_run_that_commits_during_the_publication_are_published_last(tmp_path: Path) -> None:
+    logs, own, out = tmp_path / "logs", tmp_path / "own", tmp_path / "out"
+    form = get_format("delta")
+
+    def run_again(offset: int) -> JobRun[Any, Any]:
+        write_items(logs, 0, [commit("a", offset)])
+        asked = group_offsets_run(LocalInputs([str(logs)]))
+        run_job(asked, str(own), local_engine())
+        return asked
+
+    asked = run_again(1)
+    storage, first = head_of(str(own))
+    log = CommitLog(storage)
+
+    class Overtaken(CommitLog):
+        """A log to which another run commits after its head was read first."""
+
+        def head(self) -> Snapshot | None:
+            """Return the head."""
+            if log.numbers() == [1]:
+                run_again(2)
+                return first
+            return super().head()
+
+    publish_head(form, asked.job.tables, Overtaken(storage), str(out))
+    assert form.read(str(out / "offsets"), ["committedOffset"]).read_all().to_pylist() == [{"committedOffset": 2}]

@@ -132,7 +132,7 @@ def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_cha
     expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
     for name in ("offsets", "pending", "groups", "problems", "history"):
         # Spark reads the written output, so that types are equal.
-        found = spark.read.parquet(str(tmp_path / "out" / name)).select(*expected[name].columns)
+        found = spark.read.parquet(str(tmp_path / "out" / "current" / name)).select(*expected[name].columns)
         assert found.dtypes == expected[name].dtypes, name
         assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
 

@@ -19,6 +19,7 @@ import click
 
 __all__ = [
     "CommandError",
+    "OvertakenError",
     "csv_cell",
     "echo",
     "id_text",
@@ -48,6 +49,12 @@ class CommandError(click.ClickException):
     def show(self, file: Any = None) -> None:
         """Print the message; it may contain data of brokers and files."""
         echo(f"Error: {self.format_message()}", err=True)
+
+
+class OvertakenError(CommandError):
+    """The failure of a run that another one overtook."""
+
+    exit_code = 3
 
 
 def is_terminal(*, err: bool = False) -> bool:

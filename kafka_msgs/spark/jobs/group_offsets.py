@@ -160,11 +160,19 @@ def _groups(tables: Tables) -> DataFrame:
         )
         .select("group", "partitions", "lag", "ahead", *timed("lastCommit"))
     )
-    described = describe_groups(tables["log"]).where("group IS NOT NULL")
-    own = described.select("group", "kind", "state", "epoch", F.size("members").alias("members"))
-    found = own.join(offsets, "group", "full")
+    found = _described(tables).join(offsets, "group", "full")
     # A coordinator loads a group that has only offsets as an empty classic group.
     return found.fillna({"kind": "classic", "state": "Empty", "members": 0, "partitions": 0})
+
+
+def _described(tables: Tables) -> DataFrame:
+    """Return one description per group. Of several, the one in the partition with the group's latest commit counts."""
+    place = ["group", "logPartition"]
+    last = tables["offsets"].groupBy(*place).agg(F.max("commitTimestampMs").alias("_last"))
+    described = describe_groups(tables["log"]).where("group IS NOT NULL").join(last, place, "left")
+    own = F.struct("kind", "state", "epoch", F.size("members").alias("members"))
+    order = F.struct(F.col("_last").isNotNull(), "_last", "logPartition")
+    return described.groupBy("group").agg(F.max_by(own, order).alias("_own")).select("group", "_own.*")
 
 
 def _problems(tables: Tables) -> DataFrame:

@@ -55,7 +55,7 @@ def _check(options: Options, name: str, *, used: object) -> None:
 def choose(options: Options, name: str, keyword: Any, own: Any, default: Any) -> Any:
     """Return the value of an option that Kafka also has as a property.
 
-    ``own`` is the value of the option called ``name``, and ``keyword`` that of the property; None means not given.
+    ``own`` is the value of the option called ``name``, and ``keyword`` is the value of the property, None if not given.
     Raises ``OptionError`` if they differ.
     """
     if own is not None and keyword is not None and own != keyword:

@@ -26,6 +26,11 @@ DROPMALFORMED: Final = "DROPMALFORMED"
 MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
 """The handling of unreadable data: a row with the reason, an error that ends the job, or dropping it."""
 
+_OF_CATALOG: Final = frozenset(
+    ["collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "serialization.format",
+     "table_type"]
+)  # fmt: skip
+"""The properties of a table in Spark's catalog, which it passes with the options (``TableCatalog``)."""
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -43,7 +48,7 @@ class Options:
     def __init__(self, source: str, given: Mapping[str, str], session: FilesystemOptions = NO_OPTIONS) -> None:
         self._source = source
         self._session = session
-        self._given = {name.lower(): value for name, value in given.items()}
+        self._given = {name.lower(): value for name, value in given.items() if name.lower() not in _OF_CATALOG}
         self._asked: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str | None:
