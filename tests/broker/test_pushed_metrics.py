@@ -95,8 +95,9 @@ def cluster() -> VirtualCluster:
 
 
 def subscribe(cluster: VirtualCluster, name: str, **configs: str) -> None:
-    values = {key.replace("_", "."): value for key, value in configs.items()}
-    cluster.cluster.commit(replace_configs(cluster.cluster, ConfigResourceType.CLIENT_METRICS, name, values))
+    values: dict[str, str | None] = {key.replace("_", "."): value for key, value in configs.items()}
+    brokers = cluster.cluster
+    brokers.commit(replace_configs(brokers.image, brokers.configs, ConfigResourceType.CLIENT_METRICS, name, values))
 
 
 def get(cluster: VirtualCluster, instance: UUID = ID) -> Any:
