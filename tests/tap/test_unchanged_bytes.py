@@ -85,7 +85,7 @@ def _with_kafka_msgs(address: str) -> list[bytes]:
         producer.flush()
     with Consumer(address, group_id="one", auto_offset_reset="earliest") as consumer:
         consumer.subscribe([TOPIC])
-        return _polled(lambda: [bytes(record.value) for record in consumer.poll(0.5)])
+        return _polled(lambda: [bytes(record.value or b"") for record in consumer.poll(0.5)])
 
 
 def _polled(poll: Callable[[], list[bytes]]) -> list[bytes]:
