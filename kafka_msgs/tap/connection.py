@@ -27,7 +27,7 @@ from kafka_msgs.message import Response
 from kafka_msgs.messages.api_versions_response import ApiVersionsResponse
 from kafka_msgs.tap.addons import Addon, CloseMode, TapExchange
 from kafka_msgs.tap.address_rewriting import ADDRESS_FIELDS, Translate, address_fields, rewrite_addresses
-from kafka_msgs.tap.frame_forwarder import HEAD_BYTES, ForwardMode, FrameForwarder, Piece
+from kafka_msgs.tap.frame_forwarder import HEAD_BYTES, ForwardMode, FrameForwarder, Pause, Piece
 from kafka_msgs.wire import (
     MAX_FRAME_SIZE,
     cap_api_versions,
@@ -78,6 +78,11 @@ class ForwardResult(NamedTuple):
     items: list[Item]
     answers: Sequence[Piece] = ()
     close: CloseMode = "open"
+
+    @property
+    def data(self) -> bytes:
+        """A copy of the bytes of all pieces, without pauses."""
+        return b"".join(piece for piece in self.pieces if not isinstance(piece, Pause))
 
 
 class TapConnection:

@@ -196,7 +196,7 @@ class _FailEven(Addon):
 def test_answers_of_addons_wait_for_earlier_responses(split: int | None) -> None:
     tap = _tap(_FailEven())
     passed = _ask(tap, 1, 2, 3, 4)
-    assert b"".join(passed.pieces) == b"".join(
+    assert passed.data == b"".join(
         join_frames(encode_request(HeartbeatRequest(), 4, correlation_id=number)) for number in (1, 3)
     )
     assert passed.answers == []
@@ -216,7 +216,7 @@ def test_a_hook_that_raises_is_reported_and_changes_nothing() -> None:
 
     tap = _tap(Broken())
     passed = _ask(tap, 1)
-    assert b"".join(passed.pieces) == join_frames(encode_request(HeartbeatRequest(), 4, correlation_id=1))
+    assert passed.data == join_frames(encode_request(HeartbeatRequest(), 4, correlation_id=1))
     (fault,) = passed.items
     assert (fault.kind, fault.reason) == (
         FaultKind.PROXY,
@@ -239,10 +239,10 @@ def test_other_apis_pass_as_they_arrive() -> None:
     metadata = join_frames(encode_request(MetadataRequest(), 12, correlation_id=2))
     for data, early in ((heartbeat, 10), (metadata, 0)):
         tap.requests.get_buffer()[:10] = data[:10]
-        first = b"".join(tap.client_sent(10, 1).pieces)
+        first = tap.client_sent(10, 1).data
         assert len(first) == early
         tap.requests.get_buffer()[: len(data) - 10] = data[10:]
-        assert first + b"".join(tap.client_sent(len(data) - 10, 1).pieces) == data
+        assert first + tap.client_sent(len(data) - 10, 1).data == data
 
 
 def test_methods_that_do_not_apply_to_a_hook_are_refused() -> None:
@@ -293,9 +293,7 @@ def test_faults_are_parsed_and_act_on_one_connection(text: str, effect: Effect) 
     assert fault == Fault(effect, api=ApiKey.HEARTBEAT)
     tap = _tap(FaultAddon([fault]))
     passed = _ask(tap, 1, 2)
-    pieces = _answer(
-        tap, *([1, 2] if isinstance(passed.pieces[0], Pause) or len(b"".join(passed.pieces)) > 40 else [2])
-    )
+    pieces = _answer(tap, *([1, 2] if isinstance(passed.pieces[0], Pause) or len(passed.data) > 40 else [2]))
     assert fault.hits == 1
     whole = [join_frames(encode_response(HeartbeatResponse(), 4, correlation_id=number)) for number in (1, 2)]
     data = b"".join(each for each in pieces if not isinstance(each, Pause))

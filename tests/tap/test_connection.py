@@ -61,7 +61,7 @@ def _asked(tap: TapConnection, data: bytes, size: int = 2**20) -> list[Item]:
     at = 0
     for count in _pieces(tap.requests, data, size):
         passed = tap.client_sent(count, 5)
-        assert b"".join(passed.pieces) == data[at : at + count]
+        assert passed.data == data[at : at + count]
         at += count
         found += passed.items
     return found
@@ -73,7 +73,7 @@ def _answered(tap: TapConnection, data: bytes, size: int = 2**20) -> tuple[bytes
     found: list[Item] = []
     for count in _pieces(tap.responses, data, size):
         passed = tap.broker_sent(count, 9)
-        out += b"".join(passed.pieces)
+        out += passed.data
         found += passed.items
     return out, found
 
