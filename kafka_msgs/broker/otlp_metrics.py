@@ -33,7 +33,7 @@ _TIME, _AS_DOUBLE, _AS_INT, _POINT_ATTRIBUTES = 3, 4, 6, 7
 class ClientMetric:
     """A value of a metric. ``kind`` is ``gauge`` or ``sum``; ``is_delta`` means since the previous push.
 
-    ``time`` is in nanoseconds since the epoch. ``attributes`` are those of the client and of the value.
+    ``time`` is in nanoseconds since the epoch. ``attributes`` describe the client and the value.
     """
 
     name: str

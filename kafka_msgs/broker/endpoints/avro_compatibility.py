@@ -1,6 +1,6 @@
 """Compatibility of Avro schemas: whether data of one schema can be read with another.
 
-The rules are those of the Avro specification (schema resolution), as in Avro's ``SchemaCompatibility``.
+The rules are the schema resolution of the Avro specification, as in Avro's ``SchemaCompatibility``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Field:
 
 
 def parse_avro(schema: Any, named: dict[str, AvroSchema]) -> AvroSchema:
-    """Return a parsed schema. ``named`` holds known named types, and receives those of the schema.
+    """Return a parsed schema. ``named`` holds known named types, and receives the types of the schema.
 
     Raises ``ValueError`` for an invalid schema.
     """

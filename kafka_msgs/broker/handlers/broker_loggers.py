@@ -68,7 +68,7 @@ def change_levels(changes: list[tuple[str, int, str | None]], *, validate_only: 
 
 
 def _checked_level(loggers: Mapping[str, logging.Logger], name: str, operation: int, level: str | None) -> int:
-    """Return the new level of a logger. A logger without a level has that of its parent."""
+    """Return the new level of a logger. A logger without a level inherits one."""
     if operation not in (AlterConfigOp.SET, AlterConfigOp.DELETE):
         shown = AlterConfigOp(operation).name if operation in list(AlterConfigOp) else f"Unknown operation {operation}"
         raise _invalid(f"{shown} operation is not allowed for the BROKER_LOGGER resource")

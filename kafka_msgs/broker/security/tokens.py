@@ -1,7 +1,7 @@
 """JSON web tokens (RFC 7519) of OAUTHBEARER clients: their claims, and their validation.
 
 Without keys, tokens are unsecured: anybody can create one, as with Kafka's
-``OAuthBearerUnsecuredValidatorCallbackHandler``. With keys, the signature must be that of a key, as with Kafka's
+``OAuthBearerUnsecuredValidatorCallbackHandler``. With keys, a key must have made the signature, as with Kafka's
 ``BrokerJwtValidator``.
 """
 
