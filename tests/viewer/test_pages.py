@@ -193,7 +193,7 @@ def test_a_range_of_time_and_a_bar_are_selected(browser: Browser, page: Path) ->
 @pytest.mark.parametrize("width", [1440, 900, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_width_and_scheme(browser: Browser, page: Path, width: int, *, dark: bool) -> None:
-    """Nothing overflows; on a narrow screen the detail covers the list, and leads back."""
+    """The page fits; on a narrow screen the detail covers the list, and leads back."""
     _open(browser, page, width, dark=dark)
     back = browser.run("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(14, 19, 28)" if dark else "rgb(255, 255, 255)")
