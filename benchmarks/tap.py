@@ -1,8 +1,8 @@
 """The cost of the proxy: added time per exchange, the remaining throughput of real clients, CPU time and memory.
 
 Uses one real node on loopback; a client in this process connects to it directly and through ``kafka-msgs tap`` in
-another process, in turns. Small exchanges are sequential Metadata requests. The share of the throughput is that of five
-librdkafka consumers, which read a topic of 1 MB batches at the same time. The speed of the proxy alone is measured by a
+another process, in turns. Small exchanges are sequential Metadata requests. Five librdkafka consumers, which read a
+topic of 1 MB batches at the same time, show the remaining throughput. The speed of the proxy alone is measured by a
 loop that reads responses of a megabyte and drops them, with several requests in flight: 64 MB at a time, and if the
 proxy records, also 256 MB at a time, which exceeds its recording queue. Compared with a broker, which sends files
 without copying them, such a loop measures copies and no client. The proxy shows nothing, or records everything into a

@@ -9,7 +9,9 @@ from typing import Final
 __all__ = ["redact_reason"]
 
 _WORDS: Final = frozenset(
-    """
+    re.findall(
+        r"[a-z_]+",
+        """
     a about above access accept account across addon address addresses after all allowed already and another answer
     answered any api are as at attempt bad be before being block broker brokers but by bytes can cannot captured cast
     change check client clients close closed code command connect connected connection connections correlation
@@ -25,7 +27,8 @@ _WORDS: Final = frozenset(
     tcp than that the there they this time timed timeout tls to token too type unanswered unchanged unexpected unit
     unknown unread unreachable valid value version was were what which whole whose with within without wrong
     yet resolution temporary failure left text tries up use used user
-    """.split()  # noqa: SIM905
+        """,
+    )
 )
 """The words of our messages and of the system's messages for failed connections."""
 

@@ -39,7 +39,7 @@ from kafka_msgs.wire import (
 __all__ = ["Addon", "CloseMode", "HookOutcome", "TapExchange"]
 
 CloseMode = Literal["open", "clean", "reset"]
-"""What happens to a connection after an exchange: it stays open, or ends cleanly or with a reset."""
+"""The state of a connection after an exchange: open, or ended cleanly or with a reset."""
 
 _AS_IT_IS: Final = CodecOptions(utf8_errors="surrogateescape")
 _PREFIX: Final = struct.Struct(">hhi")

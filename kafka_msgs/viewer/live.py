@@ -15,6 +15,8 @@ from html import escape
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
+from attrs import evolve
+
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.catalog import MessageCatalog, release_catalog
@@ -44,11 +46,10 @@ _REASONS: Final = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Fo
 
 
 class _Kept(NamedTuple):
-    """An item in the window, and its size in bytes."""
+    """An item in the window without its decoded messages, which are larger than its bytes, and its size in bytes."""
 
     row: Row
     item: Item
-    records: list[Any]
     size: int
 
 
@@ -104,9 +105,9 @@ class LiveViewer:
 
     def add(self, item: Item) -> None:
         """Add an exchange or a fault, and drop the oldest ones above the limits."""
-        row, records = self._builder.read(item)
+        row, _ = self._builder.read(item)
         size = _ROW_BYTES + row.sizes[0] + (row.sizes[1] or 0)
-        self._kept.append(_Kept(row, item, records, size))
+        self._kept.append(_Kept(row, evolve(item), size))
         self._held += size
         while len(self._kept) > 1 and (len(self._kept) > self._max_items or self._held > self._max_bytes):
             self._held -= self._kept.popleft().size
@@ -155,7 +156,8 @@ class LiveViewer:
             return 200, "application/json", self._rows(number)
         if name == "payload" and number is not None and self._first <= number < self._first + len(self._kept):
             kept = self._kept[number - self._first]
-            contents = decompressed_contents(kept.records, _CONTENT_BYTES)
+            _, records = RowBuilder().read(evolve(kept.item))
+            contents = decompressed_contents(records, _CONTENT_BYTES)
             return 200, "application/octet-stream", encode_item(kept.item, contents)
         return 404, "text/plain", b"not found"
 

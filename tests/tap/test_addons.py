@@ -226,7 +226,7 @@ def test_a_hook_that_raises_is_reported_and_changes_nothing() -> None:
 
 
 def test_other_apis_pass_as_they_arrive() -> None:
-    """Only frames that a hook wants are buffered; the first bytes of others are forwarded at once."""
+    """Only frames that a hook wants are buffered; the proxy forwards the first bytes of other frames at once."""
 
     class Only(Addon):
         apis = frozenset({ApiKey.METADATA})

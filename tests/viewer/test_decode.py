@@ -61,7 +61,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 @pytest.mark.system
 def test_every_byte_of_every_message_belongs_to_one_leaf(tmp_path: Path) -> None:
-    """The leaves refine the spans of the reference interpreter, and the values are those of the JSON form."""
+    """The leaves refine the spans of the reference interpreter, and the values equal the JSON form."""
     cases = list(_cases())
     questions = [{"plan": [struct_json(cls, version)], "bytes": data.hex()} for cls, version, data, _ in cases]
     for (cls, version, data, form), answer in zip(cases, decode_all(tmp_path, questions), strict=True):
@@ -106,7 +106,7 @@ def _batches() -> Iterator[bytes]:
 
 
 def test_batches_are_opened(tmp_path: Path) -> None:
-    """Of every magic and codec: each part of a record is a leaf, and decompressed content has leaves of its own."""
+    """Of every magic and codec: each part of a record is a leaf, also in decompressed content."""
     cases = list(_batches())
     cases += [b"".join(cases), cases[0][:-5], cases[0] + cases[0][:30], b"\0" * 70, b""]
     questions = [

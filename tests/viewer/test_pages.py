@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs import MetadataRequest
+from kafka_msgs import FetchResponse, MetadataRequest
+from kafka_msgs.capture import Exchange
 from kafka_msgs.viewer import PageLimits, explain_records, write_page
 from kafka_msgs.viewer.pages import MODULES, _bundle, asset
 from kafka_msgs.wire import decode_request
@@ -169,7 +170,8 @@ def test_copies(browser: Browser, page: Path) -> None:
     scope: dict[str, Any] = {}
     exec(copied("python"), scope)
     first = next(iter(few()))
-    assert scope["message"] == decode_request(first.request.payload).message  # type: ignore[union-attr]
+    assert isinstance(first, Exchange)
+    assert scope["message"] == decode_request(first.request.payload).message
 
 
 def test_a_range_of_time_and_a_bar_are_selected(browser: Browser, page: Path) -> None:
@@ -193,7 +195,7 @@ def test_a_range_of_time_and_a_bar_are_selected(browser: Browser, page: Path) ->
 @pytest.mark.parametrize("width", [1440, 900, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_width_and_scheme(browser: Browser, page: Path, width: int, *, dark: bool) -> None:
-    """Nothing overflows; on a narrow screen the detail covers the list, and leads back."""
+    """The page fits; on a narrow screen the detail covers the list, and leads back."""
     _open(browser, page, width, dark=dark)
     back = browser.run("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(14, 19, 28)" if dark else "rgb(255, 255, 255)")
@@ -225,8 +227,11 @@ def test_hostile_names_stay_text_and_nothing_is_loaded(browser: Browser, page: P
 
 def test_a_segment_is_explained(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "segment.html"
-    first = [item for item in few()][2]
-    batch = first.response_message.responses[0].partitions[0].records  # type: ignore[union-attr]
+    fetch = list(few())[2]
+    assert isinstance(fetch, Exchange)
+    assert isinstance(fetch.response_message, FetchResponse)
+    batch = fetch.response_message.responses[0].partitions[0].records
+    assert batch is not None
     with path.open("w", encoding="utf-8") as file:
         explain_records(bytes(batch), file, name="segment.log")
     _open(browser, path)
