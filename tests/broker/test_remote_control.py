@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.client import HTTPConnection
@@ -16,7 +18,7 @@ import pytest
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker, ManualClock, PushedMetrics
 from kafka_msgs.client import Producer
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import BrokerStartError, MissingExtraError, OptionError
 from kafka_msgs.testing import new_topic, topic_records
 from tests.support.eventually import until
 
@@ -260,3 +262,19 @@ def ask_if_possible(broker: EmbeddedBroker) -> int:
         return ask(broker, "GET", "/")[0]
     except OSError:
         return 0
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    """The broker does not start, and its other endpoints close again."""
+    threads = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = EmbeddedBroker(control_port=0, registry_port=taken.getsockname()[1])
+        with pytest.raises(BrokerStartError, match="in use"):
+            broker.start()
+    assert threading.active_count() == threads
+
+
+def test_a_missing_extra_is_an_error_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "h11", None)
+    with pytest.raises(MissingExtraError, match=r"kafka-msgs\[broker\]"):
+        EmbeddedBroker(control_port=0).start()
