@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -362,27 +363,26 @@ class AlarmError(Exception):
 
 
 @contextmanager
-def alarms() -> Iterator[Callable[[int], AbstractContextManager[None]]]:
-    """Yield a function of a round: a context that ends its block by an exception of a signal handler, or late."""
+def alarms() -> Iterator[Callable[[int, Callable[[], None]], None]]:
+    """Yield a function that runs a call, which an exception of a signal handler ends early if it takes long."""
 
     def ring(*_: Any) -> None:
         raise AlarmError
 
-    @contextmanager
-    def alarm(number: int) -> Iterator[None]:
+    def alarmed(number: int, call: Callable[[], None]) -> None:
         try:
-            with suppress(AlarmError):
+            try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0001 * (number % 20))
-                yield
-        finally:
-            with suppress(AlarmError):  # it may ring just before it is stopped
+                call()
+            finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
+        except AlarmError:
+            return
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
-        yield alarm
+        yield alarmed
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         gc.collect()  # the standard library may leave a socket that it was just creating
 
@@ -397,15 +397,18 @@ MAY_LEAVE_SOCKETS = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("threadless", [False, True])
 def test_exceptions_of_signal_handlers_end_one_call_only(servers: str, topic: str, threadless: bool) -> None:
     delivered: list[bytes] = []
-    with alarms() as alarm:
+    with alarms() as alarmed:
         producer = Producer(servers, threadless=threadless, linger=0.001)
-        for number in range(INTERRUPTED_ROUNDS):
-            value = b"%d" % number
-            with alarm(number), suppress(ClientBrokenError, UndeliveredError):
+
+        def send(value: bytes) -> None:
+            with suppress(ClientBrokenError, UndeliveredError):
                 delivery = producer.send(topic, value)
                 producer.flush(10.0)
                 delivery.result()
                 delivered.append(value)
+
+        for number in range(INTERRUPTED_ROUNDS):
+            alarmed(number, partial(send, b"%d" % number))
         producer.send(topic, b"end").result(20.0)
         with suppress(UndeliveredError):
             producer.close()
@@ -424,16 +427,20 @@ def test_signal_handlers_lose_and_repeat_no_record_of_a_consumer(servers: str, t
             producer.send(topic, value)
     found: list[bytes] = []
     place = TopicPartition(topic, 0)
-    with alarms() as alarm:
+    records: list[ConsumerRecord] = []
+    with alarms() as alarmed:
         consumer = Consumer(
             servers, group_id=topic, threadless=threadless, auto_offset_reset="earliest", fetch_max_wait=0.001
         )
         consumer.assign([place])
+
+        def read() -> None:
+            records[:] = consumer.poll(1.0, max_records=1)
+            consumer.commit()
+
         for number in range(INTERRUPTED_ROUNDS):
-            records: Sequence[ConsumerRecord] = ()
-            with alarm(number):
-                records = consumer.poll(1.0, max_records=1)
-                consumer.commit()
+            records.clear()
+            alarmed(number, read)
             found += [bytes(each.value or b"") for each in records]
             assert found == expected[: len(found)]
         while len(found) < len(expected):
