@@ -151,17 +151,6 @@ def test_registering_again_changes_nothing(spark: SparkSession) -> None:
     assert load(spark, "kafka-log", LOGS).count() > 0
 
 
-def test_a_table_in_the_catalog_has_the_rows_of_the_source(spark: SparkSession) -> None:
-    rows = load(spark, "kafka-log", LOGS / "prices-0").count()
-    for name, columns in (("all_columns", ""), ("own_columns", " (topic STRING, offset BIGINT)")):
-        chosen = ", columns 'topic,offset'" if columns else ""
-        spark.sql(f"CREATE TABLE {name}{columns} USING `kafka-log` OPTIONS (path '{LOGS / 'prices-0'}'{chosen})")
-        try:
-            assert spark.table(name).count() == rows
-        finally:
-            spark.sql(f"DROP TABLE {name}")
-
-
 def test_a_schema_that_is_not_that_of_the_source_is_refused_before_tasks_start(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="the source defines the columns and their types"):
         spark.read.schema("offset string").format("kafka-log").load(str(LOGS / "prices-0")).collect()
