@@ -22,6 +22,7 @@ from kafka_msgs.errors import (
     ClientBrokenError,
     ClientClosedError,
     ClientError,
+    ClientMetricsError,
     ColumnSizeError,
     ColumnTypeError,
     CommitFailedError,
@@ -192,6 +193,7 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
         ColumnSizeError(rows=3, size=2**32),
         "the values of 3 rows of 4294967296 bytes need more than one array: give them in chunks",
     ),
+    (ClientMetricsError(reason="the payload ends early"), "not metrics of OpenTelemetry: the payload ends early"),
     (ClientBrokenError(cause=ValueError("no")), "the I/O of the client ended with ValueError: no"),
     (ClientClosedError(), "the client is closed"),
     (

@@ -69,6 +69,7 @@ MODULES: Final = (
     "kafka_msgs.groups.coordinator",
     "kafka_msgs.groups.runtime.memory_log",
     "kafka_msgs.groups.metrics",
+    "kafka_msgs.groups.page",
     "kafka_msgs.groups.runtime.output",
     "kafka_msgs.groups.profiles",
     "kafka_msgs.groups.runtime.record_batches",

@@ -18,6 +18,7 @@ from kafka_msgs.broker.controller.config_defs import BROKER, GROUP, TOPIC, Broke
 from kafka_msgs.broker.controller.config_entries import _BROKER_NAMES
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS
 from kafka_msgs.broker.storage import TopicConfig
+from kafka_msgs.broker.transactions import TransactionConfig
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import InternalError, OptionError
 from kafka_msgs.groups.config import CoordinatorConfig, GroupConfig
@@ -62,7 +63,7 @@ def test_each_broker_config_with_an_effect_is_read(read: set[str]) -> None:
         name for topic, names in _BROKER_NAMES.items() if config_keys(TOPIC)[topic].effect == "yes" for name, _ in names
     }
     effective = {each.name for each in config_keys(BROKER).values() if each.effect in ("yes", "start")}
-    assert effective <= synonyms | dotted(CoordinatorConfig) | read
+    assert effective <= synonyms | dotted(CoordinatorConfig) | dotted(TransactionConfig) | read
     assert synonyms <= effective
 
 
