@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.protobuf.json_format import ParseDict
-from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
-
-from kafka_msgs.errors import RegisteredSchemaError
+from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.registry.protobuf import compile_schema, read_message_indexes
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
+
+try:
+    from google.protobuf.json_format import ParseDict
+    from google.protobuf.message import Message
+    from google.protobuf.message_factory import GetMessageClass
+except ImportError as error:
+    raise MissingExtraError(feature="Protobuf", extra="registry", package="grpcio-tools") from error
 
 __all__ = ["decoder", "encoder"]
 

@@ -20,9 +20,12 @@ from attrs import evolve
 from kafka_msgs.capture.connections import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.catalog import MessageCatalog, release_catalog
-from kafka_msgs.errors import TapError
+from kafka_msgs.errors import KafkaMsgsError, TapError
+from kafka_msgs.registry.schemas import SchemaResolver
+from kafka_msgs.registry.serializers import PayloadDeserializer
 from kafka_msgs.viewer.pages import MODULES, api_name, asset, common_facts, plans_of
 from kafka_msgs.viewer.payload_entries import encode_item
+from kafka_msgs.viewer.registry_payloads import RegistryPayloads
 from kafka_msgs.viewer.rows import Row, RowBuilder, decompressed_contents
 
 __all__ = ["LiveViewer"]
@@ -57,7 +60,8 @@ class LiveViewer:
     """A server for the live view, inside an ``async with`` block. ``add`` receives each item of a proxy.
 
     The window contains the latest items: at most ``max_items``, and at most ``max_bytes`` of payloads. ``port`` 0 is a
-    free port. Raises ``TapError`` if it cannot listen.
+    free port. ``schemas`` decode the keys and values with the header of a schema registry when an exchange is opened.
+    Raises ``TapError`` if it cannot listen.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class LiveViewer:
         max_items: int = 10_000,
         max_bytes: int = 64 * 2**20,
         catalog: MessageCatalog | None = None,
+        schemas: SchemaResolver | None = None,
     ) -> None:
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._title = title
@@ -75,6 +80,7 @@ class LiveViewer:
         self._max_items = max_items
         self._max_bytes = max_bytes
         self._catalog = catalog or release_catalog()
+        self._deserialize = None if schemas is None else PayloadDeserializer(schemas)
         self._builder = RowBuilder()
         self._kept: deque[_Kept] = deque()
         self._first = 0
@@ -141,6 +147,10 @@ class LiveViewer:
         is_local = host[1].decode("latin-1").lower() in (f"{_HOST}:{self._port}", f"localhost:{self._port}")
         if not is_local or not secrets.compare_digest(token, self.token):
             return 403, "text/plain", b"the address needs its token"
+        if self._deserialize is not None and path.startswith("decoded/"):
+            kept = self._find(_number(path.partition("/")[2]))
+            if kept is not None:
+                return 200, "application/json", json.dumps(await _decoded(kept.item, self._deserialize)).encode()
         return self._content(path)
 
     def _content(self, path: str) -> tuple[int, str, bytes]:
@@ -151,19 +161,25 @@ class LiveViewer:
             return 200, "text/css; charset=utf-8", asset(name).encode()
         if name.removesuffix(".js") in MODULES and name.endswith(".js"):
             return 200, "text/javascript; charset=utf-8", asset(name).encode()
-        number = int(argument) if argument.isascii() and argument.isdecimal() and len(argument) < 16 else None
+        number = _number(argument)
         if name == "rows" and number is not None:
             return 200, "application/json", self._rows(number)
-        if name == "payload" and number is not None and self._first <= number < self._first + len(self._kept):
-            kept = self._kept[number - self._first]
+        kept = self._find(number)
+        if name == "payload" and kept is not None:
             _, records = RowBuilder().read(evolve(kept.item))
             contents = decompressed_contents(records, _CONTENT_BYTES)
             return 200, "application/octet-stream", encode_item(kept.item, contents)
         return 404, "text/plain", b"not found"
 
+    def _find(self, number: int | None) -> _Kept | None:
+        is_kept = number is not None and self._first <= number < self._first + len(self._kept)
+        return self._kept[number - self._first] if number is not None and is_kept else None
+
     def _page(self) -> str:
         head = f'<title>{escape(self._title)}</title>\n<link rel="stylesheet" href="panel.css">'
         facts = {"title": self._title, "live": True, **common_facts(()), "maxItems": self._max_items}
+        if self._deserialize is not None:
+            facts |= RegistryPayloads(self._deserialize).facts()
         data = json.dumps({**facts, "plans": {}, "topicIds": {}, "apis": {}}).replace("<", "\\u003c")
         scripts = (
             f'<script type="application/json" id="data">{data}</script>\n<script type="module" src="main.js"></script>'
@@ -189,6 +205,26 @@ class LiveViewer:
             "internal": common_facts({topic for each in kept for topic in each.row.topics})["internal"],
             "topicIds": {topic_id.hex: name for topic_id, name in self._builder.topic_ids.items()},
         }).encode()  # fmt: skip
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
+
+
+async def _decoded(item: Item, deserialize: PayloadDeserializer) -> dict[str, Any]:
+    """Return the facts of the decoded payloads of an exchange, with the reason if the registry does not respond.
+
+    A cancellation ends the thread at the next payload.
+    """
+    found = RegistryPayloads(deserialize)
+    try:
+        await asyncio.to_thread(lambda: found.add(RowBuilder().read(evolve(item))[1]))
+    except KafkaMsgsError as error:
+        return {**found.facts(), "undecoded": f"not decoded: {error}"}
+    except asyncio.CancelledError:
+        found.is_limited = True
+        raise
+    return found.facts()
 
 
 def _row(row: Row) -> list[Any]:

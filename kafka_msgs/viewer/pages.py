@@ -22,10 +22,13 @@ from attrs import define, field, frozen
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.catalog import MessageCatalog, release_catalog
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import UnsupportedVersionError
+from kafka_msgs.errors import KafkaMsgsError, UnsupportedVersionError
 from kafka_msgs.message import Message
+from kafka_msgs.registry.schemas import SchemaResolver
+from kafka_msgs.registry.serializers import PayloadDeserializer
 from kafka_msgs.viewer.payload_entries import encode_entry, encode_item
 from kafka_msgs.viewer.plans import embedded_messages, header_plans, internal_topics, message_plan
+from kafka_msgs.viewer.registry_payloads import RegistryPayloads
 from kafka_msgs.viewer.rows import Row, RowBuilder, decompressed_contents
 
 __all__ = [
@@ -51,11 +54,16 @@ _PLACE: Final = re.compile(r"<!-- (\w+) -->")
 
 @frozen(kw_only=True)
 class PageLimits:
-    """The limits of a page: the number of exchanges, the bytes of their payloads, and the decompressed bytes."""
+    """The limits of a page: the number of exchanges, the bytes of their payloads, and the decompressed bytes.
+
+    ``decoded_payloads`` and ``decoded_bytes`` limit the payloads that the schemas of a registry decode.
+    """
 
     exchanges: int = 200_000
     payload_bytes: int = 512 * 2**20
     content_bytes: int = 128 * 2**20
+    decoded_payloads: int = 10_000
+    decoded_bytes: int = 16 * 2**20
 
 
 def write_page(
@@ -65,13 +73,16 @@ def write_page(
     title: str,
     limits: PageLimits | None = None,
     catalog: MessageCatalog | None = None,
+    schemas: SchemaResolver | None = None,
 ) -> tuple[int, int]:
     """Write the page of exchanges and faults. Return how many it contains, and how many exceeded the limits.
 
     Only the rows and one chunk of payloads are in memory at a time. ``catalog`` contains the message classes, by
-    default the release's.
+    default the release's. ``schemas`` decode the keys and values with the header of a schema registry; raises
+    ``RegistryError`` if the registry does not respond, and ``MissingExtraError`` without the extra ``registry``.
     """
-    table = _Table(limits or PageLimits(), catalog or release_catalog())
+    limits = limits or PageLimits()
+    table = _Table(limits, catalog or release_catalog(), registry=_registry(schemas, limits))
     before, after = _shell(title)
     file.write(before)
     for chunk in table.chunks(items):
@@ -81,27 +92,59 @@ def write_page(
     return table.count, table.omitted
 
 
-def explain_message(cls: type[Message], version: int, data: bytes, file: TextIO) -> None:
-    """Write the page that explains the bytes of a message without a header. Raises ``UnsupportedVersionError``."""
-    plan = message_plan(cls, version)
-    _write_single(file, f"{cls.INFO.name} v{version}", data, {"kind": "message", "plan": plan}, [])
+def explain_message(
+    cls: type[Message], version: int, data: bytes, file: TextIO, *, schemas: SchemaResolver | None = None
+) -> None:
+    """Write the page that explains the bytes of a message without a header. Raises ``UnsupportedVersionError``.
+
+    For ``schemas``, see ``write_page``.
+    """
+    single = {"kind": "message", "plan": message_plan(cls, version) | {"h": -1}}
+    try:
+        records = RowBuilder().records_of(cls.decode(data, version))
+    except KafkaMsgsError:
+        records = []
+    _write_single(file, f"{cls.INFO.name} v{version}", data, single, records, schemas)
 
 
 def explain_payload(
-    cls: type[Message], version: int, data: bytes, file: TextIO, *, contents: Iterable[bytes] = ()
+    cls: type[Message],
+    version: int,
+    data: bytes,
+    file: TextIO,
+    *,
+    records: Iterable[Any] = (),
+    schemas: SchemaResolver | None = None,
 ) -> None:
     """Write the page that explains a request or response payload. Raises ``UnsupportedVersionError``.
 
-    ``contents`` are the decompressed contents of its record batches, in order.
+    ``records`` are the contents of its records fields, in order. For ``schemas``, see ``write_page``.
     """
-    plan = message_plan(cls, version)
-    _write_single(file, f"{cls.INFO.name} v{version}", data, {"kind": cls.INFO.kind, "plan": plan}, contents)
+    single = {"kind": cls.INFO.kind, "plan": message_plan(cls, version)}
+    _write_single(file, f"{cls.INFO.name} v{version}", data, single, records, schemas)
 
 
-def explain_records(data: bytes, file: TextIO, *, name: str, topic: str = "", limits: PageLimits | None = None) -> None:
-    """Write the page that explains record batches or a segment. Records of the internal topic ``topic`` are opened."""
-    contents = decompressed_contents([data], (limits or PageLimits()).content_bytes)
-    _write_single(file, name, data, {"kind": "records", "topic": topic}, contents)
+def explain_records(
+    data: bytes,
+    file: TextIO,
+    *,
+    name: str,
+    topic: str = "",
+    limits: PageLimits | None = None,
+    schemas: SchemaResolver | None = None,
+) -> None:
+    """Write the page that explains record batches or a segment. Records of the internal topic ``topic`` are opened.
+
+    For ``schemas``, see ``write_page``.
+    """
+    _write_single(file, name, data, {"kind": "records", "topic": topic}, [data], schemas, limits)
+
+
+def _registry(schemas: SchemaResolver | None, limits: PageLimits) -> RegistryPayloads | None:
+    if schemas is None:
+        return None
+    most = limits.decoded_payloads, limits.decoded_bytes, limits.content_bytes
+    return RegistryPayloads(PayloadDeserializer(schemas), *most)
 
 
 def common_facts(topics: Iterable[str]) -> dict[str, Any]:
@@ -133,11 +176,24 @@ def asset(name: str) -> str:
     return (files("kafka_msgs.viewer") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _write_single(file: TextIO, title: str, data: bytes, single: dict[str, Any], contents: Iterable[bytes]) -> None:
+def _write_single(
+    file: TextIO,
+    title: str,
+    data: bytes,
+    single: dict[str, Any],
+    records: Iterable[Any],
+    schemas: SchemaResolver | None,
+    limits: PageLimits | None = None,
+) -> None:
+    limits, parts = limits or PageLimits(), list(records)
     before, after = _shell(title)
     facts = {"title": title, "live": False, "single": single, **common_facts((single.get("topic", ""),))}
     facts |= {"plans": {}, "topicIds": {}}
-    chunk = _compressed(encode_entry(data, None, tuple(contents)))
+    registry = _registry(schemas, limits)
+    if registry is not None:
+        registry.add(parts)
+        facts |= registry.facts()
+    chunk = _compressed(encode_entry(data, None, decompressed_contents(parts, limits.content_bytes)))
     file.write(before)
     file.write(f'<script type="application/octet-stream" class="chunk">{chunk}</script>\n')
     file.write(f'<script type="application/json" id="data">{_json(facts)}</script>\n')
@@ -150,6 +206,7 @@ class _Table:
 
     limits: PageLimits
     catalog: MessageCatalog
+    registry: RegistryPayloads | None
     count: int = 0
     omitted: int = 0
     builder: RowBuilder = field(factory=RowBuilder)
@@ -175,6 +232,8 @@ class _Table:
                 continue
             contents = decompressed_contents(records, contents_left)
             contents_left -= sum(map(len, contents))
+            if self.registry is not None:
+                self.registry.add(records)
             if not pending:
                 self.starts.append(self.count)
             self._add(row)
@@ -202,6 +261,7 @@ class _Table:
             "columns": self.columns,
             "starts": self.starts,
             "omitted": self.omitted,
+            **({} if self.registry is None else self.registry.facts()),
         }
 
     def _add(self, row: Row) -> None:

@@ -99,6 +99,32 @@ def test_messages_frames_and_segments_are_explained(run: Run, tmp_path: Path) ->
         assert _data(page)["title"] == title
 
 
+def test_keys_and_values_are_decoded_with_the_schemas_of_a_file(
+    fails: Callable[..., str], run: Run, recording: Path, tmp_path: Path
+) -> None:
+    schemas, page = tmp_path / "schemas.json", tmp_path / "page.html"
+    builder = BatchBuilder()
+    assert builder.append(b"k", b"\0\0\0\0\x07\x0a", timestamp=1)
+    (tmp_path / "00.log").write_bytes(builder.build())
+    explained = ("explain", f"@{tmp_path / '00.log'}", "--records", "--html", str(page), "--registry")
+    viewed = ("view", str(recording), "-o", str(page), "--registry")
+    for command in (explained, viewed):
+        assert fails(*command, str(schemas)) == f"{schemas}: No such file or directory"
+        schemas.write_text("{}")
+        assert "not a list of schemas" in fails(*command, str(schemas))
+        assert "ftp" in fails(*command, "ftp://localhost")
+        assert not page.exists()
+        schemas.unlink()
+    schemas.write_text('[{"id": 7, "schema": "\\"int\\""}]')
+    assert run(*explained, str(schemas)).exit_code == 0
+    assert _data(page)["decoded"] == {"00000000070a": '["decoded", "5"]'}
+    assert run(*viewed, str(schemas)).exit_code == 0
+    assert _data(page)["decoded"] == {}
+    assert "--registry needs --web" in run("tap", "-b", "localhost:1", "--registry", str(schemas)).stderr
+    schemas.write_text("{}")
+    assert "not a list" in fails("tap", "-b", "localhost:1", "--web", "--registry", str(schemas))
+
+
 @contextmanager
 def _tap(broker: EmbeddedBroker, tmp_path: Path, *options: str) -> Iterator[tuple[str, IO[str]]]:
     """Run the proxy as users do; yield its address and its standard error."""

@@ -29,15 +29,19 @@ const parts = (plan) => plan.records
   : plan.map((struct) => [struct.x, "", (cursor, field) => void readStruct(cursor, struct, field)]);
 const shape = (layout) => layout.leaves.map((leaf) => [leaf.start, leaf.end, leaf.name, leaf.error ?? null,
   leaf.opened ? shape(leaf.opened) : null]);
+const trees = (field, inside) => field.kids.flatMap((kid) => [
+  ...(inside || kid.name === "decoded" ? [[kid.name, kid.value, kid.error ?? null]] : []),
+  ...trees(kid, inside || kid.name === "decoded")]);
 for await (const line of asked) {
   const question = JSON.parse(line);
-  if (question.facts) { facts = question.facts; continue; }
-  const layout = layoutOf(bytesOf(question.bytes), facts, parts(question.plan), (question.contents ?? []).map(bytesOf));
+  if (question.plan === undefined) { facts = question.facts; continue; }
+  const known = { ...facts, ...question.facts };
+  const layout = layoutOf(bytesOf(question.bytes), known, parts(question.plan), (question.contents ?? []).map(bytesOf));
   const whole = !layout.leaves.some((leaf) => leaf.name === "(not decoded)" && leaf.parent === layout.root);
   const last = layout.root.kids.filter((kid) => kid.role === "struct").at(-1);
   const json = whole && last && !question.plan.records ? writeJson(jsonValue(last)) : null;
   const python = question.python && last ? pythonForm(question.version, last) : null;
-  console.log(JSON.stringify({ leaves: shape(layout), json, python }));
+  console.log(JSON.stringify({ leaves: shape(layout), trees: trees(layout.root, false), json, python }));
 }
 """
 

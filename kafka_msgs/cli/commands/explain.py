@@ -13,6 +13,7 @@ from kafka_msgs.cli.argument_data import read_binary
 from kafka_msgs.cli.definition_options import current_catalog, definitions_options, user_messages
 from kafka_msgs.cli.message_names import find_messages
 from kafka_msgs.cli.page_files import new_page
+from kafka_msgs.cli.registry_options import payload_schemas, registry_option
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
@@ -59,6 +60,7 @@ def _message(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 )
 @click.option("--records", is_flag=True, help="DATA are record batches, such as a segment of a log.")
 @click.option("--topic", help="Topic of the records; the records of internal topics are opened.")
+@registry_option
 @definitions_options
 def explain_command(
     data: str,
@@ -67,6 +69,7 @@ def explain_command(
     response_to: tuple[type[Message], int] | None,
     records: bool,
     topic: str | None,
+    registry: str | None,
 ) -> None:
     """Write a page that shows each field of DATA next to its bytes.
 
@@ -80,8 +83,9 @@ def explain_command(
     if topic is not None and not records:
         raise click.UsageError("--topic needs --records")
     write = _writer(read_binary(data), message, response_to, _name(data) if records else None, topic or "")
+    schemas = payload_schemas(registry)
     with new_page(page) as file:
-        write(file=file)
+        write(file=file, schemas=schemas)
     echo(f"{page}: written", err=True)
 
 
@@ -108,7 +112,7 @@ def _writer(
     else:
         api_key, version, _ = read_request_prefix(data)
         cls = catalog.message_class(api_key, "request", version)
-    return partial(explain_payload, cls, version, data, contents=_contents(data, cls, version, catalog))
+    return partial(explain_payload, cls, version, data, records=_records(data, cls, version, catalog))
 
 
 def _response_version(
@@ -122,9 +126,9 @@ def _response_version(
         return cls, version
 
 
-def _contents(data: bytes, cls: type[Message], version: int, catalog: MessageCatalog) -> list[bytes]:
-    """Return the decompressed contents of the batches, or none if the payload is damaged: the page shows the damage."""
-    from kafka_msgs.viewer.rows import RowBuilder, decompressed_contents
+def _records(data: bytes, cls: type[Message], version: int, catalog: MessageCatalog) -> list[Any]:
+    """Return the contents of the records fields, or none if the payload is damaged: the page shows the damage."""
+    from kafka_msgs.viewer.rows import RowBuilder
 
     try:
         decoded: Message
@@ -135,4 +139,4 @@ def _contents(data: bytes, cls: type[Message], version: int, catalog: MessageCat
             decoded = decode_response(data, cls.INFO.api_key, version, catalog=catalog).message
     except KafkaMsgsError:
         return []
-    return decompressed_contents(RowBuilder().records_of(decoded), 128 * 2**20)
+    return RowBuilder().records_of(decoded)

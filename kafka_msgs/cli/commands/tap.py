@@ -18,6 +18,7 @@ from kafka_msgs.capture.recording import recording_pieces, recording_start
 from kafka_msgs.cli.broker_options import command_config_option, with_port
 from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.recording_options import new_file, redact_option
+from kafka_msgs.cli.registry_options import payload_schemas, registry_option
 from kafka_msgs.cli.render.exchanges import item_row, item_text, message_facts
 from kafka_msgs.cli.render.output import echo, json_text
 from kafka_msgs.redaction import RedactKind, Redactor
@@ -124,6 +125,7 @@ def _faults(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     default=0,
     help="Port of --web on 127.0.0.1; by default the system selects it.",
 )
+@registry_option
 @click.option(
     "--max-connections", type=click.IntRange(1), default=1000, show_default=True, help="Limit of client connections."
 )
@@ -163,6 +165,7 @@ def tap_command(
     faults: tuple[Any, ...],
     web: bool,
     web_port: int,
+    registry: str | None,
     max_connections: int,
     max_memory: int,
     cap_versions: bool,
@@ -178,6 +181,8 @@ def tap_command(
     """
     if raw and record is None:
         raise click.UsageError("--raw needs --record")
+    if registry is not None and not web:
+        raise click.UsageError("--registry needs --web")
     tls = {"client_tls": _client_tls(certificate, key), "broker_tls": _broker_tls(command_config)}
     hidden = kinds if sasl_in_clear else kinds | {RedactKind.SASL}
     with ExitStack() as stack:
@@ -191,7 +196,7 @@ def tap_command(
         changes = {"listen": listen, "advertised": advertise, "cap_versions": cap_versions}
         limits = {"max_connections": max_connections, "max_bytes": max_memory * 2**20}
         addons = _addons(addon_files, faults)
-        viewer = _viewer(brokers, web_port) if web else None
+        viewer = _viewer(brokers, web_port, registry) if web else None
         asyncio.run(_run(brokers, receiver, duration, viewer, **changes, **limits, **tls, addons=addons))
     if receiver.asked:
         echo(receiver.counts, err=True)
@@ -227,10 +232,11 @@ def _addons(paths: tuple[Path, ...], faults: tuple[Any, ...]) -> list[Addon]:
     return found
 
 
-def _viewer(brokers: tuple[Endpoint, ...], port: int) -> LiveViewer:
+def _viewer(brokers: tuple[Endpoint, ...], port: int, registry: str | None) -> LiveViewer:
     from kafka_msgs.viewer import LiveViewer
 
-    return LiveViewer(title=f"tap of {', '.join(map(str, brokers))}", port=port)
+    title = f"tap of {', '.join(map(str, brokers))}"
+    return LiveViewer(title=title, port=port, schemas=payload_schemas(registry))
 
 
 async def _run(

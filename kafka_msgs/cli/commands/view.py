@@ -13,6 +13,7 @@ from kafka_msgs.capture.pcap import open_capture
 from kafka_msgs.capture.recording import is_recording, read_recording
 from kafka_msgs.cli.page_files import new_page
 from kafka_msgs.cli.recording_options import redact_option
+from kafka_msgs.cli.registry_options import payload_schemas, registry_option
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 
@@ -48,6 +49,7 @@ __all__ = ["view_command"]
 @click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
 @click.option("--max-exchanges", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of the page.")
 @redact_option
+@registry_option
 def view_command(
     paths: tuple[Path, ...],
     page: Path,
@@ -55,6 +57,7 @@ def view_command(
     any_port: bool,
     max_exchanges: int,
     kinds: frozenset[RedactKind],
+    registry: str | None,
 ) -> None:
     """Write PAGE, one HTML file that shows the exchanges of recordings and captures.
 
@@ -69,8 +72,9 @@ def view_command(
     redactor = Redactor(kinds | {RedactKind.SASL})
     items = map(redactor.redact, _items(paths, None if any_port else ports))
     title = ", ".join(path.name for path in paths)
+    schemas, limits = payload_schemas(registry), PageLimits(exchanges=max_exchanges)
     with new_page(page) as file:
-        count, omitted = write_page(items, file, title=title, limits=PageLimits(exchanges=max_exchanges))
+        count, omitted = write_page(items, file, title=title, limits=limits, schemas=schemas)
     more = f", {omitted} more exceed the limits of the page" if omitted else ""
     echo(f"{page}: {count} exchanges and faults{more}", err=True)
 

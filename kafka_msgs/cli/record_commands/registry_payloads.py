@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, time
-from decimal import Decimal
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from uuid import UUID
 
 import click
 
 from kafka_msgs.errors import PayloadError, RegisteredSchemaError
 from kafka_msgs.records import Payload
+from kafka_msgs.registry.json_forms import json_form
 from kafka_msgs.registry.registry_client import SchemaRegistryClient
-from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
+from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, StaticSchemas
 from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
 
-__all__ = ["open_registry", "payload_decoder", "payload_encoder"]
+__all__ = ["open_registry", "open_schemas", "payload_decoder", "payload_encoder"]
 
 
 def open_registry(url: str, timeout: float) -> SchemaRegistryClient:
@@ -29,38 +27,27 @@ def open_registry(url: str, timeout: float) -> SchemaRegistryClient:
     return SchemaRegistryClient(address, user=user, password=password, timeout_ms=max(1, int(timeout * 1000)))
 
 
+def open_schemas(source: str, timeout: float) -> SchemaResolver:
+    """Return the schemas of a registry's URL, of a file with its list, or of the directory of its topic's partition.
+
+    Raises ``OSError``, ``RegistryError``, and ``OptionError`` for an invalid URL.
+    """
+    if "://" in source:
+        return open_registry(source, timeout)
+    return StaticSchemas.from_log(source) if Path(source).is_dir() else StaticSchemas.from_file(source)
+
+
 def payload_decoder(schemas: SchemaResolver) -> Callable[[Payload | None], Any]:
     """Return a function that decodes a payload to a JSON value; an invalid payload becomes its bytes and the reason."""
     deserialize = PayloadDeserializer(schemas)
 
     def decode(data: Payload | None) -> Any:
         try:
-            return _json_value(deserialize(data))
+            return json_form(deserialize(data))
         except (PayloadError, RegisteredSchemaError) as error:
             return {"hex": (data or b"").hex(), "problem": str(error)}
 
     return decode
-
-
-def _json_value(value: Any) -> Any:
-    """Return a decoded value with JSON types: bytes in base64, times in ISO 8601, decimals and UUIDs as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _json_value(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return list(map(_json_value, value))
-    if isinstance(value, bytes):
-        return b64encode(value).decode("ascii")
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, Decimal | UUID):
-        return str(value)
-    return value if value is None or isinstance(value, str | int | float) else _protobuf_value(value)
-
-
-def _protobuf_value(message: Any) -> Any:
-    from google.protobuf.json_format import MessageToDict
-
-    return MessageToDict(message)
 
 
 def payload_encoder(schemas: SchemaResolver, schema: str) -> Callable[[Any], bytes | None]:

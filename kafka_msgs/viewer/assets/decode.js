@@ -30,6 +30,8 @@
  * @property {Record<string, InternalTopic>} internal records of internal topics, by topic
  * @property {Record<string, string>} topicIds topic names by the hexadecimal digits of their ids
  * @property {Record<string, string>} errors names of error codes
+ * @property {Record<string, string>} [decoded] trees of registry payloads in JSON, by the hexadecimal digits of the payloads
+ * @property {string} [undecoded] why other registry payloads have no tree
  */
 /**
  * A field and its bytes. `role` is "struct", "array" or "value" for values of a message, and "part" for lengths, counts,

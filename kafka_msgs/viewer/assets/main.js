@@ -58,6 +58,7 @@ function sideOf(label, bytes, plan, contents) {
 function sidesOf(row, payloads) {
   const { k, v, w } = store.columns;
   const contents = [...payloads.contents];
+  Object.assign(store.facts, payloads.decoded);
   const made = [sideOf("Request", payloads.request, store.plans[`request${k[row]}.${v[row]}`], contents)];
   if (payloads.response) {
     made.push(sideOf("Response", payloads.response, store.plans[`response${k[row]}.${w[row]}`], contents));

@@ -1,7 +1,7 @@
 // @ts-check
 // Record batches and message sets as trees of fields with their bytes. Compressed content comes from the page.
 
-import { DecodeFault, installRecords, layoutOf, readContent, readStruct, readVersioned } from "./decode.js";
+import { DecodeFault, hex, installRecords, layoutOf, readContent, readStruct, readVersioned } from "./decode.js";
 
 /** @typedef {import("./decode.js").Cursor} Cursor */
 /** @typedef {import("./decode.js").Field} Field */
@@ -177,7 +177,33 @@ function registryReader(bytes) {
     cursor.leaf(field, "magic", "int8", cursor.fixed("int8"));
     cursor.leaf(field, "schemaId", "int32", cursor.fixed("int32"));
     cursor.leaf(field, "payload", "bytes", cursor.take(cursor.left, "payload"));
+    if (cursor.facts.decoded) {
+      addDecoded(cursor, field, cursor.facts.decoded[hex(bytes, "")]);
+    }
   };
+}
+
+/**
+ * A name, a text, and for objects and arrays their members.
+ * @typedef {[string, string, Tree[]?]} Tree
+ */
+
+/** Add the decoded form of a payload, or the reason why it has none. @param {Cursor} cursor @param {Field} field @param {string | undefined} json */
+function addDecoded(cursor, field, json) {
+  const found = /** @type {Tree | string} */ (json ? JSON.parse(json) : cursor.facts.undecoded);
+  if (typeof found === "string") {
+    addTree(cursor, field, ["decoded", found], "JSON").error = found;
+  } else {
+    addTree(cursor, field, found, "JSON");
+  }
+}
+
+/** Add a tree without bytes of its own. @param {Cursor} cursor @param {Field} parent @param {Tree} tree @param {string} type @returns {Field} */
+function addTree(cursor, parent, [name, text, kids], type) {
+  const field = cursor.close(cursor.open(parent, name, type, "part"));
+  field.value = text;
+  kids?.forEach((kid) => addTree(cursor, field, kid, ""));
+  return field;
 }
 
 /** @param {Uint8Array} bytes */

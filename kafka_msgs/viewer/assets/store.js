@@ -23,9 +23,11 @@
  * @property {number[]} [starts]
  * @property {number} [omitted]
  * @property {number} [maxItems]
+ * @property {Facts["decoded"]} [decoded]
+ * @property {Facts["undecoded"]} [undecoded]
  * @property {{kind: string, plan?: MessagePlan, topic?: string}} [single]
  */
-/** @typedef {{request: Uint8Array, response: Uint8Array | null, contents: Uint8Array[]}} Payloads */
+/** @typedef {{request: Uint8Array, response: Uint8Array | null, contents: Uint8Array[], decoded?: Partial<Facts>}} Payloads */
 
 const COLUMNS = ["t", "c", "i", "k", "v", "w", "q", "p", "l", "e", "b", "s", "o", "g"];
 const CACHED_CHUNKS = 8;
@@ -71,6 +73,9 @@ export class Store {
     this.plans = data.plans;
     /** @type {Facts} */
     this.facts = { embedded: data.embedded, internal: data.internal, topicIds: data.topicIds, errors: data.errors };
+    if (data.decoded) {
+      Object.assign(this.facts, { decoded: data.decoded, undecoded: data.undecoded });
+    }
     this.ends = data.ends ?? {};
     this.strings = data.strings ?? [""];
     this.topicSets = data.topicSets ?? [[]];
@@ -128,8 +133,20 @@ export class Store {
 
   /** @param {number} row */
   async liveEntry(row) {
-    const found = await fetch(`payload/${this.first + row}`);
-    return found.ok ? readEntryBytes(new Uint8Array(await found.arrayBuffer()), 0)[0] : null;
+    const number = this.first + row;
+    const decoded = this.data.decoded ? await this.liveDecoded(number) : {};
+    const found = await fetch(`payload/${number}`);
+    return found.ok ? { ...readEntryBytes(new Uint8Array(await found.arrayBuffer()), 0)[0], decoded } : null;
+  }
+
+  /** The decoded registry payloads of an exchange. @param {number} number @returns {Promise<Partial<Facts>>} */
+  async liveDecoded(number) {
+    try {
+      const found = await fetch(`decoded/${number}`);
+      return found.ok ? await found.json() : { decoded: {}, undecoded: "not decoded" };
+    } catch {
+      return { decoded: {}, undecoded: "not decoded: the registry did not respond in time" };
+    }
   }
 
   /** @param {number} row */
