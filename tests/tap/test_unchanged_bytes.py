@@ -25,9 +25,10 @@ from kafka_msgs.tap.address_rewriting import address_fields
 from kafka_msgs.tap.relay import RelaySide
 from kafka_msgs.viewer import LiveViewer
 from kafka_msgs.wire import FrameSplitter, decode_response, read_request_prefix
+from tests.support.cluster_topics import new_topic
+from tests.support.kafka_cluster import ClusterAddresses
 
 VALUES: Final = [b"value %d " % number * 50 for number in range(40)]
-TOPIC: Final = "shop"
 
 
 @define(eq=False)
@@ -78,13 +79,13 @@ def _watch(monkeypatch: pytest.MonkeyPatch) -> list[tuple[_Log, _Log]]:
     return pairs
 
 
-def _with_kafka_msgs(address: str) -> list[bytes]:
+def _with_kafka_msgs(address: str, topic: str) -> list[bytes]:
     with Producer(address, compression="gzip") as producer:
         for value in VALUES:
-            producer.send(TOPIC, value=value)
+            producer.send(topic, value=value)
         producer.flush()
     with Consumer(address, group_id="one", auto_offset_reset="earliest") as consumer:
-        consumer.subscribe([TOPIC])
+        consumer.subscribe([topic])
         return _polled(lambda: [bytes(record.value or b"") for record in consumer.poll(0.5)])
 
 
@@ -97,48 +98,48 @@ def _polled(poll: Callable[[], list[bytes]]) -> list[bytes]:
     return found
 
 
-def _with_asyncio(address: str) -> list[bytes]:
+def _with_asyncio(address: str, topic: str) -> list[bytes]:
     async def work() -> list[bytes]:
         async with AsyncProducer(address) as producer:
             for value in VALUES:
-                await (await producer.send(TOPIC, value=value))
+                await (await producer.send(topic, value=value))
         return VALUES
 
     return asyncio.run(work())
 
 
-def _with_librdkafka(address: str) -> list[bytes]:
+def _with_librdkafka(address: str, topic: str) -> list[bytes]:
     confluent = pytest.importorskip("confluent_kafka")
     producer = confluent.Producer({"bootstrap.servers": address})
     for value in VALUES:
-        producer.produce(TOPIC, value)
+        producer.produce(topic, value)
     assert producer.flush(30) == 0
     config = {"bootstrap.servers": address, "group.id": "two", "auto.offset.reset": "earliest"}
     consumer = confluent.Consumer(config)
-    consumer.subscribe([TOPIC])
+    consumer.subscribe([topic])
     try:
         return _polled(lambda: [each.value() for each in consumer.consume(100, 0.5) if each.error() is None])
     finally:
         consumer.close()
 
 
-def _with_kafka_python(address: str) -> list[bytes]:
+def _with_kafka_python(address: str, topic: str) -> list[bytes]:
     kafka = pytest.importorskip("kafka")
     producer = kafka.KafkaProducer(bootstrap_servers=address)
     for value in VALUES:
-        producer.send(TOPIC, value)
+        producer.send(topic, value)
     producer.flush(30)
     producer.close()
     return VALUES
 
 
-def _with_aiokafka(address: str) -> list[bytes]:
+def _with_aiokafka(address: str, topic: str) -> list[bytes]:
     aiokafka = pytest.importorskip("aiokafka")
 
     async def work() -> list[bytes]:
         async with aiokafka.AIOKafkaProducer(bootstrap_servers=address) as producer:
             for value in VALUES:
-                await producer.send_and_wait(TOPIC, value)
+                await producer.send_and_wait(topic, value)
         return VALUES
 
     return asyncio.run(work())
@@ -157,33 +158,51 @@ class _Idle(Addon):
         assert exchange.response is not None
 
 
+ADDONS = pytest.mark.parametrize("addons", [(), (_Idle(),)], ids=["without addons", "with an idle addon"])
+
+
 @pytest.mark.system
-@pytest.mark.parametrize("addons", [(), (_Idle(),)], ids=["without addons", "with an idle addon"])
-def test_no_byte_changes_between_five_clients_and_a_broker(
+@ADDONS
+def test_no_byte_changes_between_five_clients_and_an_embedded_broker(
     monkeypatch: pytest.MonkeyPatch, addons: tuple[Addon, ...]
 ) -> None:
+    with EmbeddedBroker() as broker:
+        with Admin(broker.bootstrap_servers) as admin:
+            admin.create_topics([NewTopic("shop")])
+        _compare(monkeypatch, broker.bootstrap_servers, "shop", addons)
+
+
+@ADDONS
+def test_no_byte_changes_between_five_clients_and_three_real_brokers(
+    monkeypatch: pytest.MonkeyPatch, kafka_cluster: ClusterAddresses, addons: tuple[Addon, ...]
+) -> None:
+    topic = new_topic(kafka_cluster, 3, replicas=3, prefix="unchanged")
+    _compare(monkeypatch, kafka_cluster.bootstrap_servers, topic, addons)
+
+
+def _compare(monkeypatch: pytest.MonkeyPatch, servers: str, topic: str, addons: tuple[Addon, ...]) -> None:
+    """Run the clients through a proxy that records and feeds a live view, and compare all bytes."""
     pairs = _watch(monkeypatch)
     recording = io.BytesIO()
     moved: dict[Endpoint, Endpoint] = {}
 
-    async def work(broker: EmbeddedBroker) -> None:
-        host, _, port = broker.bootstrap_servers.partition(":")
+    async def work() -> None:
+        places = (server.rpartition(":") for server in servers.split(","))
+        brokers = [Endpoint(host, int(port)) for host, _, port in places]
         async with LiveViewer(title="t") as viewer:
 
             def seen(item: Any) -> None:
                 recording.writelines(recording_pieces(item))
                 viewer.add(item)
 
-            async with Tap([Endpoint(host, int(port))], seen=seen, addons=addons) as tap:
-                found = await asyncio.gather(*(asyncio.to_thread(client, str(tap.address)) for client in CLIENTS))
+            async with Tap(brokers, seen=seen, addons=addons) as tap:
+                running = (asyncio.to_thread(client, str(tap.address), topic) for client in CLIENTS)
+                found = await asyncio.gather(*running)
                 assert all(len(values) >= len(VALUES) for values in found)
                 moved.update((at, each.address) for at, each in tap._listeners._brokers.items())
             assert [item.row.problem for item in viewer._kept if item.row.api_key < 0] == []
 
-    with EmbeddedBroker() as broker:
-        with Admin(broker.bootstrap_servers) as admin:
-            admin.create_topics([NewTopic(TOPIC)])
-        asyncio.run(asyncio.wait_for(work(broker), 120))
+    asyncio.run(asyncio.wait_for(work(), 120))
     assert len(pairs) >= 2 * len(CLIENTS)
     assert recording.tell() > 50_000
     changed = 0
