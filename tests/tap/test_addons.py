@@ -36,6 +36,8 @@ from kafka_msgs.tap import Addon, Tap, TapConfig, TapConnection, TapExchange, lo
 from kafka_msgs.tap.frame_forwarder import Pause
 from kafka_msgs.testing.tap_faults import FaultAddon, parse_fault
 from kafka_msgs.wire import decode_response, encode_request, encode_response, join_frames
+from tests.support.cluster_topics import new_topic
+from tests.support.kafka_cluster import ClusterAddresses
 from tests.support.markdown_pages import ROOT, blocks
 
 PAGE: Final = ROOT / "docs" / "reference" / "tap-addons.md"
@@ -60,16 +62,14 @@ def example(tmp_path: Path) -> Callable[[str], tuple[Addon, ...]]:
 
 
 @contextmanager
-def _tapped(
-    broker: EmbeddedBroker, *addons: Addon
-) -> Iterator[tuple[Callable[[Callable[[str], Any]], Any], list[Any]]]:
-    """Yield a function that runs clients behind a proxy in front of the broker, and the observed items."""
-    host, port = broker.bootstrap_servers.split(":")
+def _tapped(servers: str, *addons: Addon) -> Iterator[tuple[Callable[[Callable[[str], Any]], Any], list[Any]]]:
+    """Yield a function that runs clients behind a proxy in front of brokers, and the observed items."""
+    brokers = [Endpoint(host, int(port)) for host, _, port in (each.rpartition(":") for each in servers.split(","))]
     seen: list[Any] = []
 
     def run(work: Callable[[str], Any]) -> Any:
         async def running() -> Any:
-            async with Tap([Endpoint(host, int(port))], seen=seen.append, addons=addons) as tap:
+            async with Tap(brokers, seen=seen.append, addons=addons) as tap:
                 return await asyncio.wait_for(asyncio.to_thread(work, str(tap.address)), 60)
 
         return asyncio.run(running())
@@ -102,14 +102,14 @@ def _read(address: str, topic: str, count: int) -> list[bytes]:
 
 def test_clients_are_counted(broker: EmbeddedBroker, example: Any, capsys: pytest.CaptureFixture[str]) -> None:
     _topic(broker, "counted")
-    with _tapped(broker, *example("count.py")) as (run, _):
+    with _tapped(broker.bootstrap_servers, *example("count.py")) as (run, _):
         run(lambda address: _send(address, "counted", b"one", client_id="till"))
     assert f"('till', {int(ApiKey.PRODUCE)}), 1" in capsys.readouterr().out
 
 
 def test_one_client_gets_an_error_and_retries(broker: EmbeddedBroker, example: Any) -> None:
     _topic(broker, "moving")
-    with _tapped(broker, *example("not_leader.py")) as (run, seen):
+    with _tapped(broker.bootstrap_servers, *example("not_leader.py")) as (run, seen):
         run(lambda address: _send(address, "moving", b"one", client_id="billing"))
         produced = [each for each in seen if isinstance(each, Exchange) and each.api_key == ApiKey.PRODUCE]
         failed = [bool(each.errors) for each in produced]
@@ -120,7 +120,7 @@ def test_one_client_gets_an_error_and_retries(broker: EmbeddedBroker, example: A
 def test_a_topic_is_refused(broker: EmbeddedBroker, example: Any) -> None:
     for name in ("audit", "open"):
         _topic(broker, name)
-    with _tapped(broker, *example("refuse_topic.py")) as (run, _):
+    with _tapped(broker.bootstrap_servers, *example("refuse_topic.py")) as (run, _):
         assert run(lambda address: _send(address, "open", b"fine"))[0].offset == 0
         with pytest.raises(KafkaMsgsError, match="TOPIC_AUTHORIZATION_FAILED"):
             run(lambda address: _send(address, "audit", b"no"))
@@ -128,7 +128,7 @@ def test_a_topic_is_refused(broker: EmbeddedBroker, example: Any) -> None:
 
 def test_a_header_is_required(broker: EmbeddedBroker, example: Any) -> None:
     _topic(broker, "traced")
-    with _tapped(broker, *example("require_header.py")) as (run, _):
+    with _tapped(broker.bootstrap_servers, *example("require_header.py")) as (run, _):
         run(lambda address: _send(address, "traced", b"fine", headers=[("trace-id", b"7")]))
         with pytest.raises(KafkaMsgsError, match="trace-id"):
             run(lambda address: _send(address, "traced", b"no"))
@@ -138,7 +138,7 @@ def test_a_field_of_json_values_is_masked(broker: EmbeddedBroker, example: Any) 
     _topic(broker, "paid")
     values = [b'{"card": "4000 1234", "sum": 5}', b"not json", b'{"sum": 6}']
     _send(broker.bootstrap_servers, "paid", *values)
-    with _tapped(broker, *example("mask_json.py")) as (run, _):
+    with _tapped(broker.bootstrap_servers, *example("mask_json.py")) as (run, _):
         shown = run(lambda address: _read(address, "paid", 3))
     assert shown == [b'{"card": "***", "sum": 5}', *values[1:]]
     assert _read(broker.bootstrap_servers, "paid", 3) == values
@@ -146,7 +146,7 @@ def test_a_field_of_json_values_is_masked(broker: EmbeddedBroker, example: Any) 
 
 def test_tenants_have_their_own_topics(broker: EmbeddedBroker, example: Any) -> None:
     _topic(broker, "acme.orders")
-    with _tapped(broker, *example("tenants.py")) as (run, _):
+    with _tapped(broker.bootstrap_servers, *example("tenants.py")) as (run, _):
         run(lambda address: _send(address, "orders", b"tea"))
         assert run(lambda address: _read(address, "orders", 1)) == [b"tea"]
     assert _read(broker.bootstrap_servers, "acme.orders", 1) == [b"tea"]
@@ -333,21 +333,29 @@ def test_changes_of_a_cluster_are_refused() -> None:
 
 
 def test_faults_in_front_of_a_broker(broker: EmbeddedBroker) -> None:
-    """A producer survives a lost response, a reset and a delay, and the topic contains each record once."""
     _topic(broker, "faulty")
+    _check_faults(broker.bootstrap_servers, "faulty")
+
+
+def test_faults_in_front_of_real_brokers(kafka_cluster: ClusterAddresses) -> None:
+    _check_faults(kafka_cluster.bootstrap_servers, new_topic(kafka_cluster, 1, replicas=3, prefix="faulty"))
+
+
+def _check_faults(servers: str, topic: str) -> None:
+    """A producer survives a lost response, a reset and a delay, and the topic contains each record once."""
     texts = ("drop-response,api=Produce", "disconnect,api=Produce,after=1", "delay:200,api=Produce,after=2")
     addon = FaultAddon(list(map(parse_fault, texts)))
-    with _tapped(broker, addon) as (run, _):
+    with _tapped(servers, addon) as (run, _):
         start = time.monotonic()
-        run(lambda address: [_send(address, "faulty", b"%d" % number) for number in range(4)])
+        run(lambda address: [_send(address, topic, b"%d" % number) for number in range(4)])
         assert time.monotonic() - start > 0.2
     assert [fault.hits for fault in addon.faults] == [1, 1, 1]
-    assert _read(broker.bootstrap_servers, "faulty", 4) == [b"0", b"1", b"2", b"3"]
+    assert _read(servers, topic, 4) == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_slow_response_arrives_whole(broker: EmbeddedBroker) -> None:
     with (
-        _tapped(broker, FaultAddon([parse_fault("trickle-response:40/1,times=all")])) as (run, _),
+        _tapped(broker.bootstrap_servers, FaultAddon([parse_fault("trickle-response:40/1,times=all")])) as (run, _),
     ):
 
         def work(address: str) -> Any:
