@@ -86,6 +86,7 @@ SYSTEM = (
     "tests/coordinator/test_campaign.py",
     "tests/docs/test_demo.py",
     "tests/docs/test_english.py",
+    "tests/generator/test_evolution.py",
     "tests/instances/test_lifetimes.py",
     "tests/oracle/test_older_releases.py",
     "tests/packaging/",
@@ -94,6 +95,8 @@ SYSTEM = (
     "tests/tables/",
     "tests/test_benchmarks.py",
     "tests/typing/",
+    "tests/upgrade/",
+    "tests/viewer/",
 )
 """Whole programs, jobs and long searches: `make check` runs these tests and all that use Spark or a real cluster."""
 
