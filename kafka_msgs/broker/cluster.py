@@ -78,8 +78,8 @@ class Cluster:
     ``authorizer`` decides what clients may do; without it they may do everything. ``clock_jump_listeners`` are called
     with the number of milliseconds after each clock jump. ``transaction_joiner`` ensures that a partition is in a
     transaction before a producer writes to it. ``stopwatch`` returns nanoseconds and measures request times.
-    ``long_work`` runs between requests. ``follower_views`` maps broker id and partition to the offsets of a follower
-    that differ from those of the leader.
+    ``long_work`` runs between requests. ``follower_views`` maps broker id and partition to a follower's limits of
+    its offsets.
     """
 
     def __init__(self, config: BrokerConfig | None = None, *, now: int, open_store: OpenStore | None = None) -> None:

@@ -9,7 +9,7 @@ connect   client           it was accepted                                 a bro
 writing   either           too many bytes await sending to the other side  most of them were sent
 in flight client           too many requests await their responses         responses arrived or are not observed
 backlog   both             too many items await reporting                  half of them were reported
-delay     either           an addon delays what it sent                    the delay is over
+delay     either           an addon delays the bytes of this side          the delay is over
 ========= ================ =============================================== =========================================
 """
 

@@ -1,9 +1,9 @@
 """Uncommitted changes with the order of Kafka's tables: after failed appends, and in snapshots.
 
 Kafka's tables are ``TimelineHashMap``. After a failed append it removes their changed entries and puts the former ones
-back, so these become the newest entries. A read of the last committed state lists unchanged entries before those of its
-snapshots, and lists an entry once for each failed append that restored it. Only the order and these repetitions differ
-from ``UncommittedChanges``.
+back, so these become the newest entries. A read of the last committed state lists unchanged entries first, then the
+entries of its snapshots, and lists an entry once for each failed append that restored it. Only the order and these
+repetitions differ from ``UncommittedChanges``.
 """
 
 from __future__ import annotations

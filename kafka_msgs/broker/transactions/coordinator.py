@@ -118,8 +118,8 @@ class TransactionCoordinator(CoordinatorRuntime[_TransactionalIds, _Operation]):
     """The coordinator of the transactional ids whose partitions it leads.
 
     ``append`` appends records to a partition of ``__transaction_state``, returns the offset after them, and raises
-    ``ApiError`` on failure. ``new_producer_id`` returns a new unique producer id. ``endings`` lists decided ends that
-    the caller has not taken yet. Times are in milliseconds since the epoch. Futures settle when the records are
+    ``ApiError`` on failure. ``new_producer_id`` returns a new unique producer id. ``endings`` queues decided ends for
+    the caller. Times are in milliseconds since the epoch. Futures settle when the records are
     committed.
     """
 

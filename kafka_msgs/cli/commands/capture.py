@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, read_exchanges
+from kafka_msgs.capture import CaptureFault
 from kafka_msgs.capture.pcap import open_capture
-from kafka_msgs.capture.recording import is_recording, read_recording
 from kafka_msgs.capture.summary import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
+from kafka_msgs.cli.capture_options import ports_options, read_items
 from kafka_msgs.cli.output_options import rows_option
 from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
@@ -26,16 +26,7 @@ __all__ = ["capture_command"]
 @click.argument(
     "paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option(
-    "--port",
-    "ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    default=DEFAULT_PORTS,
-    show_default=True,
-    help="A broker port; may be repeated.",
-)
-@click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
+@ports_options
 @click.option("--bodies", is_flag=True, help="Include the decoded requests and responses.")
 @click.option("--summary", "only_summary", is_flag=True, help="Print only faults and the statistics of each API.")
 @report_option
@@ -96,8 +87,7 @@ class _Rows:
     def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
         tally = CaptureTally()
         with open_capture(path) as file:
-            recorded = is_recording(file)
-            for item in read_recording(file) if recorded else read_exchanges(file, ports=self._ports):
+            for item in read_items(file, self._ports):
                 progress(file.tell())
                 tally.add(item)
                 self._total.add(item)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.capture import DEFAULT_PORTS, Endpoint, read_exchanges
+from kafka_msgs.capture import Endpoint
 from kafka_msgs.capture.exchange_builder import Item
 from kafka_msgs.capture.pcap import open_capture
-from kafka_msgs.capture.recording import is_recording, read_recording
 from kafka_msgs.cli.broker_options import with_port
+from kafka_msgs.cli.capture_options import ports_options, read_items
 from kafka_msgs.cli.durations import duration
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -70,16 +70,7 @@ def _endpoint(text: str) -> Endpoint:
 @click.command("upgrade-check")
 @click.argument("paths", metavar="[FILES]...", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--to", "target", metavar="RELEASE", callback=_release, help="The release to upgrade brokers to.")
-@click.option(
-    "--port",
-    "ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    default=DEFAULT_PORTS,
-    show_default=True,
-    help="A broker port in packet captures; may be repeated.",
-)
-@click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
+@ports_options
 @click.option(
     "--listen", metavar="HOST:PORT", callback=_endpoints, help="Run a proxy for clients on this address, as tap does."
 )
@@ -147,7 +138,7 @@ def upgrade_check_command(
 
 def _items(path: Path, ports: Sequence[int] | None) -> Iterator[Item]:
     with open_capture(path) as file:
-        yield from read_recording(file) if is_recording(file) else read_exchanges(file, ports=ports)
+        yield from read_items(file, ports)
 
 
 async def _observe(listen: Endpoint, brokers: tuple[Endpoint, ...], usage: ClientUsage, seconds: float | None) -> None:

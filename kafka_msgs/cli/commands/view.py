@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafka_msgs.capture import DEFAULT_PORTS, read_exchanges
 from kafka_msgs.capture.pcap import open_capture
-from kafka_msgs.capture.recording import is_recording, read_recording
+from kafka_msgs.cli.capture_options import ports_options, read_items
 from kafka_msgs.cli.page_files import new_page
 from kafka_msgs.cli.recording_options import redact_option
 from kafka_msgs.cli.registry_options import payload_schemas, registry_option
@@ -37,16 +36,7 @@ __all__ = ["view_command"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page to write, such as traffic.html.",
 )
-@click.option(
-    "--port",
-    "ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    default=DEFAULT_PORTS,
-    show_default=True,
-    help="A broker port; may be repeated.",
-)
-@click.option("--any-port", is_flag=True, help="Recognize Kafka connections on any port by their contents.")
+@ports_options
 @click.option("--max-exchanges", type=click.IntRange(1), default=200_000, show_default=True, help="Limit of the page.")
 @redact_option
 @registry_option
@@ -84,6 +74,6 @@ def _items(paths: Sequence[Path], ports: Sequence[int] | None) -> Iterator[Item]
         for path in paths:
             progress.file(path)
             with open_capture(path) as file:
-                for item in read_recording(file) if is_recording(file) else read_exchanges(file, ports=ports):
+                for item in read_items(file, ports):
                     progress.read(file.tell())
                     yield item
