@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from kafka_msgs.client.flow import Future
@@ -29,7 +30,7 @@ class SimulatedGroup:
         self.syncing: dict[str, Future[Response]] = {}
         self.assignments: dict[str, bytes] = {}
         self.protocol = ""
-        self._numbers = iter(range(1, 1000))
+        self._numbers = count(1)
 
     def join(self, request: Any) -> Reply:
         """Add a member to the next generation; respond when all members have joined."""
