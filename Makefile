@@ -94,7 +94,7 @@ test-system: .venv/dev ## run the tests that start a real cluster, Spark or whol
 	$(call run_tests,"system and not slow")
 
 test-slow: .venv/dev ## run the slow tests: Spark over many options, other clients, whole applications, killed processes
-	$(call run_tests,slow)
+	$(call run_tests,slow --timeout 0)
 
 lint: .venv/dev warnings ## format, lint, types, layers, freshness of generated code
 	$(BIN)/ruff format --check .
@@ -191,7 +191,7 @@ generate: .venv/dev ## generate the message classes and the tables of docs/ from
 	$(BIN)/python docs/tools/diagrams.py
 
 faults: .venv/dev ## let brokers fail, and count what the client leaves behind: make faults ROUNDS=10000
-	ROUNDS=$(ROUNDS) $(BIN)/pytest -q tests/client/test_faults.py -k leave_no
+	ROUNDS=$(ROUNDS) $(BIN)/pytest -q --timeout 0 tests/client/test_faults.py -k leave_no
 
 soak: .venv/dev ## let clients of four languages suffer faults, embedded and on real Kafka, and compare: make soak MINUTES=20
 	$(BIN)/python -m tests.campaigns.soak --minutes $(MINUTES)

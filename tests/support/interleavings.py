@@ -208,7 +208,8 @@ class SteppedNetwork(SimulatedNetwork):
         self._advance()
         if self._inbox:
             return
-        if self._next_event() <= (self._turn_end if self._traces and self._turn_of_io else _NEVER):
+        limited = self._traces and self._turn_of_io and self._turns
+        if self._next_event() <= (self._turn_end if limited else _NEVER):
             self._look()
         else:
             self._end_turn(self.in_io_thread)
