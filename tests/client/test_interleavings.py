@@ -12,7 +12,7 @@ from itertools import count, product
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_msgs.client import Consumer, Producer, TopicPartition
@@ -298,6 +298,7 @@ def test_reads_lose_and_repeat_nothing(program: str, lengths: Any, limit: int) -
 @pytest.mark.parametrize("limit", [LARGE, SMALL])
 @settings(max_examples=30, deadline=None)
 @given(program=st.text("pnkcw", min_size=1, max_size=6), several=st.lists(RANDOM_PLANS, min_size=1))
+@example(program="kwnknc", several=[Plan((1, 1, 1))])
 def test_random_interleavings_of_reads(limit: int, program: str, several: list[Plan]) -> None:
     with reads(program, limit) as call:
         for plan in several:
