@@ -38,11 +38,11 @@ def show(stage: Stage) -> None:
 def _offsets(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.pipeline.group_offsets import group_offsets_run
-        from kafka_msgs.pipeline.job import run_job
-        from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
+        from kafka_msgs.engines.group_offsets import group_offsets_run
+        from kafka_msgs.engines.job import run_job
+        from kafka_msgs.engines.group_offsets_report import group_offsets_report
         from kafka_msgs.report import write_report
-        from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
+        from kafka_msgs.engines.spark import RemoteInputs, spark_engine
 
         logs = RemoteInputs([recordings / "groups" / "log"])
         ran = run_job(group_offsets_run(logs), str(out / "offsets"), spark_engine(spark))
@@ -59,8 +59,8 @@ def _offsets(stage: Stage) -> None:
 def _tasks(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.pipeline.group_state import group_state_run
-        from kafka_msgs.pipeline.group_state_report import group_state_report
+        from kafka_msgs.engines.group_state import group_state_run
+        from kafka_msgs.engines.group_state_report import group_state_report
 
         groups = group_state_report(run_job(group_state_run(logs), str(out / "groups"), spark_engine(spark)))
         pages = write_report(groups, out / "groups")

@@ -27,7 +27,7 @@ from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from kafka_msgs.pipeline.job import Engine, JobInputs, JobRun
+    from kafka_msgs.engines.job import Engine, JobInputs, JobRun
     from kafka_msgs.report import Report
 
 __all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option", "wait_option"]
@@ -112,8 +112,8 @@ class LogJob:
             if find_spec(package) is None:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
         import_arrow_without_pandas()
-        from kafka_msgs.pipeline.job import local_engine
-        from kafka_msgs.pipeline.local_inputs import LocalInputs
+        from kafka_msgs.engines.job import local_engine
+        from kafka_msgs.engines.local_inputs import LocalInputs
 
         self._check_format()
         self._check(NO_OPTIONS)
@@ -128,7 +128,7 @@ class LogJob:
         conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
         self._check_format()
-        from kafka_msgs.spark.jobs.engine import spark_engine
+        from kafka_msgs.engines.spark import spark_engine
         from kafka_msgs.spark.session import session_settings
 
         # Remote paths are checked after Spark has started: its configuration has the filesystem options.
@@ -142,7 +142,7 @@ class LogJob:
         return self._end(run, found, inputs, notes, settings)
 
     def _stored(self, settings: FilesystemOptions) -> tuple[JobInputs, JobRun[Any, Any]]:
-        from kafka_msgs.spark.jobs.engine import RemoteInputs
+        from kafka_msgs.engines.spark import RemoteInputs
 
         self._check(settings)
         inputs = RemoteInputs(self.inputs, settings)
@@ -172,8 +172,8 @@ class LogJob:
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
     def _check(self, settings: FilesystemOptions) -> None:
+        from kafka_msgs.engines.job import find_earlier_run
         from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.pipeline.job import find_earlier_run
         from kafka_msgs.tables.commit_log import CommitLog
 
         log = CommitLog(Storage.at(self._tables, settings))
@@ -195,7 +195,7 @@ class LogJob:
 
     def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:
         """Return the result of the run, and a sentence about each partition that was read from the start again."""
-        from kafka_msgs.pipeline.job import run_job
+        from kafka_msgs.engines.job import run_job
 
         notes: list[str] = []
         return run_job(run, self._tables, engine, settings, notes.append), notes
@@ -216,9 +216,9 @@ class LogJob:
 
     def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
         from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.pipeline.table_versions import publish_head
         from kafka_msgs.tables import get_format
         from kafka_msgs.tables.commit_log import CommitLog
+        from kafka_msgs.tables.table_versions import publish_head
 
         log = CommitLog(Storage.at(self._tables, settings))
         publish_head(get_format(self.table_format, settings), run.job.tables, log, self.out)

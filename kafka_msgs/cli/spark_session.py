@@ -108,7 +108,7 @@ def session_for(
     """Yield the active session, or a new one that ends with the context, with kafka-msgs sources registered.
 
     ``master`` and ``settings`` are for a new session. With ``in_tasks`` all work is in Python, as in
-    ``kafka_msgs.spark.jobs.engine``: then the sources are not registered, which saves a third of the time of a small
+    ``kafka_msgs.engines.spark``: then the sources are not registered, which saves a third of the time of a small
     run, and the JVM of a new session uses quick compilation. Raises the errors of ``require_spark``, which name
     ``feature``.
     """

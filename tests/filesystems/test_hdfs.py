@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import local_copy, log_files
 from kafka_msgs.filesystems.resolver import filesystem_of
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.filesystems.upload import check_empty, copy_directory
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.committed_tables import committed_rows
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
-from kafka_msgs.pipeline.local_inputs import LocalInputs
 from tests.support.recordings import GROUP_LOGS
 
 

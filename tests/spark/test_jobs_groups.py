@@ -22,20 +22,20 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.group_offsets_report import group_offsets_report
+from kafka_msgs.engines.group_state import group_state_run
+from kafka_msgs.engines.group_state_report import group_state_report
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.log_directories import log_frame, partitions_in, read_end_offsets
+from kafka_msgs.engines.spark import RemoteInputs, spark_engine
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.offline import partition_discovery
 from kafka_msgs.offline.groups import read_groups
 from kafka_msgs.offline.reports import groups_report
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
-from kafka_msgs.pipeline.group_state import group_state_run
-from kafka_msgs.pipeline.group_state_report import group_state_report
-from kafka_msgs.pipeline.job import run_job
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.spark.jobs import capture_report, group_offsets
-from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from kafka_msgs.spark.jobs.job import run
-from kafka_msgs.spark.jobs.log_directories import log_frame, partitions_in, read_end_offsets
 from tests.support.recorded_answers import answers
 from tests.support.recorded_groups import state
 from tests.support.recordings import END_OFFSETS, GROUP_LOGS

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_msgs.engines.log_directories import log_frame
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
-from kafka_msgs.spark.jobs.log_directories import log_frame
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.recordings import LOGS
 

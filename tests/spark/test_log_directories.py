@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.spark.jobs.log_directories import end_of, partitions_in
+from kafka_msgs.engines.log_directories import end_of, partitions_in
 from tests.support.counting_filesystem import as_bucket
 from tests.support.transactional_log import History
 

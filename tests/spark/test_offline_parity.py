@@ -11,16 +11,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.analysis.topic_stats import TopicStats
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.group_state import group_state_run
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.engines.spark import RemoteInputs, spark_engine
+from kafka_msgs.engines.topic_profile import topic_profile_run
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
 from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
 from kafka_msgs.offline.topic_profile import read_profile
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.group_state import group_state_run
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.topic_profile import topic_profile_run
 from kafka_msgs.spark.jobs import log_directories
-from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.jobs.group_state import group_state
 from kafka_msgs.spark.jobs.topic_profile import topic_profile

@@ -28,8 +28,8 @@ from kafka_msgs.tables import FORMAT_NAMES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_msgs.engines.job import JobInputs, JobRun
     from kafka_msgs.filesystems.options import FilesystemOptions
-    from kafka_msgs.pipeline.job import JobInputs, JobRun
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import JobResult
 
@@ -113,13 +113,13 @@ def group_offsets_command(
     """
 
     def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.pipeline.group_offsets import group_offsets_run
+        from kafka_msgs.engines.group_offsets import group_offsets_run
 
         ends = None if end_offsets is None else end_offsets_in(end_offsets)
         return group_offsets_run(job_inputs, ends, history=history)
 
     def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
+        from kafka_msgs.engines.group_offsets_report import group_offsets_report
 
         return group_offsets_report(result, of.times())
 
@@ -142,12 +142,12 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     """
 
     def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.pipeline.group_state import group_state_run
+        from kafka_msgs.engines.group_state import group_state_run
 
         return group_state_run(job_inputs)
 
     def report(result: Any, _: JobInputs) -> Report:
-        from kafka_msgs.pipeline.group_state_report import group_state_report
+        from kafka_msgs.engines.group_state_report import group_state_report
 
         return group_state_report(result)
 
@@ -169,12 +169,12 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     """
 
     def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.pipeline.topic_profile import topic_profile_run
+        from kafka_msgs.engines.topic_profile import topic_profile_run
 
         return topic_profile_run(job_inputs)
 
     def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
+        from kafka_msgs.engines.topic_profile_report import topic_profile_report
 
         return topic_profile_report(result, of.local_partitions())
 

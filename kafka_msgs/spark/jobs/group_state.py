@@ -1,7 +1,7 @@
 """The final state of groups in ``__consumer_offsets``, as lazy tables over a DataFrame of records.
 
 Spark keeps the latest record of each key, and passes the few remaining records of each group to
-``kafka_msgs.pipeline.group_rows``, which builds the row of the group. The job ``group-state`` produces the same tables
+``kafka_msgs.analysis.group_rows``, which builds the row of the group. The job ``group-state`` produces the same tables
 without passing rows through the JVM.
 """
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from kafka_msgs.pipeline.group_rows import (
+from kafka_msgs.analysis.group_rows import (
     DESCRIPTIONS,
     GROUPS,
     MEMBERS,

@@ -19,10 +19,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka_msgs.pipeline.job import run_job
-from kafka_msgs.pipeline.topic_profile import topic_profile_run
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.spark import RemoteInputs, spark_engine
+from kafka_msgs.engines.topic_profile import topic_profile_run
 from kafka_msgs.spark import register
-from kafka_msgs.spark.jobs.engine import RemoteInputs, spark_engine
 from tests.campaigns.spark_cluster.cluster import SETTINGS, executors_of, kill_one
 from tests.support.digests import COLUMNS, Digests, by_spark, digests_of
 

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS, begins
 from kafka_msgs.analysis.offset_tables import to_timestamps
 from kafka_msgs.analysis.transaction_outcomes import next_markers
-from kafka_msgs.pipeline.batch_rows import NO_HOUR, ROWS, begins
-from kafka_msgs.pipeline.partition_reader import PartitionInput
 from kafka_msgs.tables.task_output import TaskOutput, write_table
 
 __all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]
@@ -80,10 +79,11 @@ class BatchFile:
 class BatchTableWriter:
     """Writes the batches of a partition from the offset ``start`` on; ``waiting`` contains the pending batches."""
 
-    def __init__(self, output: TaskOutput, log: PartitionInput, start: int, waiting: pa.Table) -> None:
+    def __init__(self, output: TaskOutput, topic: str, number: int, start: int, waiting: pa.Table) -> None:
         self.waiting = waiting
         self._output = output
-        self._log = log
+        self._topic = topic
+        self._number = number
         self._start = start
         self._rows: list[pa.Table] = []
         self._size = 0
@@ -112,7 +112,7 @@ class BatchTableWriter:
             outcome, order = ROWS.get_field_index("outcome"), ROWS.get_field_index("outOfOrder")
             rows = self.waiting.set_column(outcome, ROWS.field(outcome), pc.fill_null(self.waiting["outcome"], _OPEN))
             rows = rows.set_column(order, ROWS.field(order), pc.add(rows["outOfOrder"], late))
-            self._write_file(rows, f"{self._log.number}-{_OPEN}")
+            self._write_file(rows, f"{self._number}-{_OPEN}")
 
     def discard(self) -> None:
         """Remove the written files from the output."""
@@ -123,13 +123,13 @@ class BatchTableWriter:
         starts = pc.indices_nonzero(begins(_one(rows, "segment"))).to_pylist()
         for start, end in pairwise([*starts, rows.num_rows]):
             segment = rows["segment"][start].as_py()
-            name = f"{self._log.number}-{segment:020}-{self._start:020}-{self._count}"
+            name = f"{self._number}-{segment:020}-{self._start:020}-{self._count}"
             self._write_file(rows.slice(start, end - start), name)
 
     def _write_file(self, rows: pa.Table, name: str) -> None:
         self._count += 1
-        table = _shown(rows, self._log.number)
-        part = f"{directory_of(self._log.topic)}/{name}"
+        table = _shown(rows, self._number)
+        part = f"{directory_of(self._topic)}/{name}"
         write_table(BATCHES_TABLE, table.to_batches(), _IN_FILE, self._output, part)
 
 

@@ -12,6 +12,9 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
+from kafka_msgs.engines.checkpoint import STATE
+from kafka_msgs.engines.partition_reader import PartitionInput
+from kafka_msgs.engines.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
 from kafka_msgs.errors import JobPathError, UnseenFileError
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
@@ -19,9 +22,6 @@ from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LogTimestamps
 from kafka_msgs.offline.partition_discovery import Progress
-from kafka_msgs.pipeline.checkpoint import STATE
-from kafka_msgs.pipeline.partition_reader import PartitionInput
-from kafka_msgs.pipeline.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput

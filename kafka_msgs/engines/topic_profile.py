@@ -1,26 +1,25 @@
-"""The processing of one partition in the job ``topic-profile``: its batches and its hourly statistics.
+"""The job ``topic-profile``, independent of the engine: topic statistics per partition and hour, as Parquet tables.
 
-Relates batches to each other: merges the parts of a batch, and detects records older than the previous batch. The
-checkpoint data is kept per segment, so that it is dropped with the segment.
+Handles the inputs of the job, and the choice of batch files that a run replaces. ``topic_profile_task`` processes the
+records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.errors import LogFileError
-from kafka_msgs.pipeline.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
-from kafka_msgs.pipeline.batch_table import BatchTableWriter, directory_of
-from kafka_msgs.pipeline.checkpoint import Checkpoint
-from kafka_msgs.pipeline.commit_hours import SHOWN_HOURS
-from kafka_msgs.pipeline.hourly_stats import (
+from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
+from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, BatchFile, BatchTableWriter, directory_of
+from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
+from kafka_msgs.analysis.hourly_stats import (
     FIGURES,
     PRODUCERS,
+    PROFILE,
     SUMMED,
     HourlyStats,
     by_codec,
@@ -29,11 +28,14 @@ from kafka_msgs.pipeline.hourly_stats import (
     profile_of,
     rows_of_segments,
 )
-from kafka_msgs.pipeline.partition_reader import PartitionInput, SegmentInput
-from kafka_msgs.pipeline.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
-from kafka_msgs.tables.task_output import TaskOutput, write_table
+from kafka_msgs.engines.checkpoint import Checkpoint
+from kafka_msgs.engines.job import Job, JobInputs, JobRun
+from kafka_msgs.engines.partition_reader import PartitionInput, SegmentInput
+from kafka_msgs.engines.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_table
 
-__all__ = ["PROBLEMS", "PROFILE_TABLE", "READING", "ProfileSummary"]
+__all__ = ["NAME", "PROBLEMS", "PROFILE_TABLE", "READING", "ProfileRun", "ProfileSummary", "topic_profile_run"]
 
 PROFILE_TABLE: Final = "profile"
 PROBLEMS: Final = pa.schema(
@@ -102,7 +104,9 @@ class _ProfileWork:
             name: rows_of_segments(rows, self._bases) for name, rows in earlier.tables.items()
         }  # fmt: skip
         self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
-        self._batches = BatchTableWriter(output, log, self._start, tables.get("waiting", ROWS.empty_table()))
+        self._batches = BatchTableWriter(
+            output, log.topic, log.number, self._start, tables.get("waiting", ROWS.empty_table())
+        )
         numbers = {} if earlier is None else earlier.numbers
         self._last = {int(base): time for base, time in numbers.items() if int(base) in self._bases}
         self._held = ROWS.empty_table()
@@ -228,3 +232,42 @@ READING: Final = ReadSpec(
     exact=True,
 )
 """The read specification. Compaction changes the statistics of a segment, so no data may have been rewritten."""
+
+
+NAME: Final = "topic-profile"
+_TABLES: Final = {
+    BATCHES_TABLE: TableSpec(BATCHES, time="hour"),
+    PROFILE_TABLE: TableSpec(PROFILE, time="hour"),
+    PROBLEMS_TABLE: TableSpec(PROBLEMS),
+}
+
+ProfileRun: TypeAlias = JobRun[ProfileSummary, tuple[ProfileSummary, ...]]
+
+
+def topic_profile_run(inputs: JobInputs) -> ProfileRun:
+    """Return the run over all partitions in the inputs.
+
+    Raises the errors of ``JobInputs``.
+    """
+    job = Job(
+        name=NAME,
+        reading=READING,
+        tables=_TABLES,
+        appended_tables={BATCHES_TABLE: _replaced},
+        combine=lambda summaries, _: tuple(summaries),
+    )
+    return JobRun(job=job, inputs=inputs.paths, logs=inputs.logs())
+
+
+def _replaced(names: Iterable[str], summaries: Sequence[ProfileSummary]) -> Iterator[str]:
+    """Yield the batch files that this run replaces.
+
+    These are the files with pending rows, the files of deleted segments and partitions, and the files of runs with the
+    same or a later start offset. A partition that was read from its start replaces all its files.
+    """
+    known = {(directory_of(each.topic), each.number): each for each in summaries}
+    for name in names:
+        file = BatchFile.at(name)
+        summary = known.get((file.directory, file.number)) if file else None
+        if file is None or summary is None or file.segment not in summary.bases or file.start >= summary.start:
+            yield name

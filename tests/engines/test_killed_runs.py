@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from kafka_msgs.engines import group_offsets
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.job import Engine, local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.engines.partition_reader import PartitionInput
+from kafka_msgs.engines.partition_task import TaskResult
 from kafka_msgs.errors import ConcurrentRunError, UnseenFileError
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.pipeline import group_offsets_task
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.job import Engine, local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.partition_reader import PartitionInput
-from kafka_msgs.pipeline.partition_task import TaskResult
 from kafka_msgs.tables.task_output import TaskOutput
-from tests.pipeline.test_append import from_nothing, run, tables
+from tests.engines.test_append import from_nothing, run, tables
 from tests.support.offsets_topic import OffsetsTopic
 
 NAMES = ("offsets", "pending", "groups", "problems", "history")
@@ -64,7 +64,7 @@ def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, mo
             list(here(function, [log]))
             yield from here(function, [log])
             with monkeypatch.context() as patched:
-                patched.setattr(group_offsets_task, "write_table", killed)
+                patched.setattr(group_offsets, "write_table", killed)
                 with pytest.raises(KilledError):
                     list(here(function, [log]))
 

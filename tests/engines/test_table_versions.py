@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.job import JobRun, local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.job import JobRun, local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.table_versions import publish_head, publish_tables
 from kafka_msgs.tables import get_format
 from kafka_msgs.tables.commit_log import CommitLog, Snapshot
+from kafka_msgs.tables.table_versions import publish_head, publish_tables
 from tests.support.committed_tables import head_of
 from tests.support.offsets_topic import TOPIC, commit, write_items
 from tests.support.recordings import GROUP_LOGS

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from attrs import field, frozen
 
-from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, ResumePoint
+from kafka_msgs.engines.partition_reader import LogRewrittenError, PartitionInput, ResumePoint
 from kafka_msgs.tables.task_output import TaskOutput
 
 __all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_msgs.cli.command_group import command
+from kafka_msgs.engines.job import find_earlier_run, identity_of
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.pipeline.job import find_earlier_run, identity_of
 from kafka_msgs.tables import get_format
 from kafka_msgs.tables.commit_log import CommitLog, RunToken, Snapshot
 from tests.support.random_topic import RandomTopic

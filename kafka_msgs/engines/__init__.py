@@ -16,4 +16,4 @@ from kafka_msgs.errors import MissingExtraError
 try:
     import pyarrow  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError(feature="kafka_msgs.pipeline", extra="arrow", package="pyarrow") from error
+    raise MissingExtraError(feature="kafka_msgs.engines", extra="arrow", package="pyarrow") from error

@@ -1,6 +1,6 @@
 """Jobs as Spark tasks: each task reads one partition, on any filesystem.
 
-Handles the job inputs at given paths, and the single Spark query. ``kafka_msgs.pipeline`` implements the tasks, which
+Handles the job inputs at given paths, and the single Spark query. ``kafka_msgs.engines`` implements the tasks, which
 reduce rows while reading them, so that rows do not pass through the JVM.
 """
 
@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from kafka_msgs.engines.job import Engine
+from kafka_msgs.engines.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
+from kafka_msgs.engines.partition_reader import Opened, PartitionInput, SegmentInput, SegmentPart
+from kafka_msgs.engines.partition_task import TaskResult
+from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps
-from kafka_msgs.pipeline.job import Engine
-from kafka_msgs.pipeline.partition_reader import Opened, PartitionInput, SegmentInput, SegmentPart
-from kafka_msgs.pipeline.partition_task import TaskResult
-from kafka_msgs.spark.jobs.log_directories import StoredPartition, directory_of, end_of, partitions_in, topic_id_of
-from kafka_msgs.spark.jobs.remote_timestamps import RemoteTimestamps
 from kafka_msgs.spark.sources.offset_bounds import ByteRange
 from kafka_msgs.spark.sources.splits import local_copy_of, parts_of
 

@@ -13,15 +13,15 @@ import pytest
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
+from kafka_msgs.engines.group_offsets import GroupOffsetsResult, group_offsets_run
+from kafka_msgs.engines.group_offsets_report import group_offsets_report
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
 from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
-from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
 from kafka_msgs.report import Table
 from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
 from tests.support.recorded_answers import answers
@@ -73,7 +73,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "one reduction":
             patch.setattr(live_records, "_BUFFER", 1)
-            patch.setattr("kafka_msgs.pipeline.partition_reader._MAX_BYTES", 1)
+            patch.setattr("kafka_msgs.engines.partition_reader._MAX_BYTES", 1)
         run(home / "logs", home / "out")
     return stories, home / "out"
 

@@ -12,11 +12,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS
+from kafka_msgs.engines.group_offsets import LOOKED_AT, GroupOffsetsResult, top_rows
+from kafka_msgs.engines.partition_task import REPORT_ROWS
 from kafka_msgs.offline.log_timestamps import LogTimestamps, with_log_times
-from kafka_msgs.pipeline.commit_hours import HOURS, SHOWN_HOURS
-from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult
-from kafka_msgs.pipeline.group_offsets_task import LOOKED_AT, top_rows
-from kafka_msgs.pipeline.partition_task import REPORT_ROWS
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
 

@@ -12,12 +12,12 @@ from uuid import UUID
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_msgs.engines.group_offsets import GroupOffsetsResult, group_offsets_run
+from kafka_msgs.engines.group_state import StateSummary, group_state_run
+from kafka_msgs.engines.group_state_report import group_state_report
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
-from kafka_msgs.pipeline.group_state import StateSummary, group_state_run
-from kafka_msgs.pipeline.group_state_report import group_state_report
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
 from tests.support.committed_tables import head_of
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
 from tests.support.recordings import GROUP_LOGS

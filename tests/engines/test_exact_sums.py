@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.analysis.hourly_stats import SUMMED
+from kafka_msgs.engines import group_offsets, group_offsets_report, topic_profile_report
+from kafka_msgs.engines.group_offsets import group_offsets_run
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.engines.topic_profile import ProfileSummary
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.offline.metadata_log_state import MetadataLogState, Placement
-from kafka_msgs.pipeline import group_offsets_report, group_offsets_task, topic_profile_report
-from kafka_msgs.pipeline.group_offsets import group_offsets_run
-from kafka_msgs.pipeline.hourly_stats import SUMMED
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.topic_profile_task import ProfileSummary
 from kafka_msgs.report import Report
 from tests.support.offsets_topic import commit, write_items
 
@@ -31,7 +31,7 @@ def samples(report: Report, name: str) -> dict[tuple[str, ...], float]:
 
 
 def test_the_lag_of_groups_counts_all_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_offsets_task, "LOOKED_AT", 3)
+    monkeypatch.setattr(group_offsets, "LOOKED_AT", 3)
     monkeypatch.setattr(group_offsets_report, "LOOKED_AT", 3)
     names = "abcdefghij"
     items = [commit(name, 0, group=group) for group in ("tea", "milk") for name in names]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
+from kafka_msgs.analysis.batch_rows import NO_HOUR
 from kafka_msgs.analysis.offset_tables import to_timestamps
-from kafka_msgs.pipeline.batch_rows import NO_HOUR
 
 __all__ = [
     "FIGURES",

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from kafka_msgs.pipeline.group_rows import GROUPS, MEMBERS, PROBLEMS, TOPOLOGY, Rows
-from kafka_msgs.pipeline.group_state import SHOWN_MEMBERS, StateSummary, first_rows, most_assigned
-from kafka_msgs.pipeline.partition_task import REPORT_ROWS
+from kafka_msgs.analysis.group_rows import GROUPS, MEMBERS, PROBLEMS, TOPOLOGY, Rows
+from kafka_msgs.engines.group_state import SHOWN_MEMBERS, StateSummary, first_rows, most_assigned
+from kafka_msgs.engines.partition_task import REPORT_ROWS
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.skew import member_part
 

@@ -12,17 +12,16 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_msgs.analysis import batch_table, hourly_stats
+from kafka_msgs.analysis.batch_table import BATCHES
+from kafka_msgs.analysis.hourly_stats import PROFILE
 from kafka_msgs.analysis.topic_stats import TopicStats
+from kafka_msgs.engines.job import local_engine, run_job
+from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.engines.topic_profile import PROBLEMS, ProfileSummary, topic_profile_run
+from kafka_msgs.engines.topic_profile_report import topic_profile_report
 from kafka_msgs.offline.partition_discovery import partitions_in
 from kafka_msgs.offline.topic_profile import read_profile
-from kafka_msgs.pipeline import batch_table, hourly_stats
-from kafka_msgs.pipeline.batch_table import BATCHES
-from kafka_msgs.pipeline.hourly_stats import PROFILE
-from kafka_msgs.pipeline.job import local_engine, run_job
-from kafka_msgs.pipeline.local_inputs import LocalInputs
-from kafka_msgs.pipeline.topic_profile import topic_profile_run
-from kafka_msgs.pipeline.topic_profile_report import topic_profile_report
-from kafka_msgs.pipeline.topic_profile_task import PROBLEMS, ProfileSummary
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
 from kafka_msgs.tables.commit_log import CommitLog
@@ -71,7 +70,7 @@ def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce all data after each batch."""
     monkeypatch.setattr(batch_table, "_BUFFER", 1)
     monkeypatch.setattr(hourly_stats, "_BUFFER", 1)
-    monkeypatch.setattr("kafka_msgs.pipeline.partition_reader._MAX_BYTES", 1)
+    monkeypatch.setattr("kafka_msgs.engines.partition_reader._MAX_BYTES", 1)
 
 
 def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka_msgs.analysis import commit_history
+from kafka_msgs.analysis.commit_history import HistoryWriter
+from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS, CommitHours
 from kafka_msgs.analysis.live_records import ROWS
 from kafka_msgs.analysis.record_classification import PROBLEMS, ClassifiedRecords
+from kafka_msgs.engines.partition_task import TaskResult
+from kafka_msgs.engines.spark import _dumps
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.pipeline import commit_history
-from kafka_msgs.pipeline.commit_history import HistoryWriter
-from kafka_msgs.pipeline.commit_hours import HOURS, SHOWN_HOURS, CommitHours
-from kafka_msgs.pipeline.partition_task import TaskResult
-from kafka_msgs.spark.jobs.engine import _dumps
 from kafka_msgs.tables.commit_log import CommitLog
 from kafka_msgs.tables.task_output import TaskOutput
 
