@@ -18,8 +18,8 @@ def show(stage: Stage) -> None:
         """
         from pathlib import Path
         from tempfile import mkdtemp
-        from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-        from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
+        from kafka_msgs.log.partition_discovery import end_offsets_of, partitions_in
+        from kafka_msgs.analysis.groups import OFFSETS_TOPIC, read_groups
         from kafka_msgs.samples import write_sample
 
         logs = Path(mkdtemp(prefix="kafka-msgs-demo-")) / "kafka-logs"

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import click
 
-from kafka_msgs.cli.render.output import echo
-from kafka_msgs.cli.render.progress import progress_over
-from kafka_msgs.cli.report_options import save_report
-from kafka_msgs.errors import JobPathError
-from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import (
+from kafka_msgs.analysis.groups import (
     OFFSETS_TOPIC,
     GroupsRead,
     GroupWithOffsets,
@@ -21,8 +16,13 @@ from kafka_msgs.offline.groups import (
     add_end_offsets,
     read_groups,
 )
-from kafka_msgs.offline.partition_discovery import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
-from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
+from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
+from kafka_msgs.cli.render.output import echo
+from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.report_options import save_report
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
 
 __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
 
@@ -78,7 +78,7 @@ def report_groups(
 ) -> None:
     """Write the report on the selected groups to a directory, if it is set; raises ``OSError``."""
     if directory is not None:
-        from kafka_msgs.offline.reports import groups_report
+        from kafka_msgs.analysis.reports import groups_report
 
         save_report(groups_report(groups_in_files, groups, partitions_in(log_dirs)), directory, log_dirs)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.progress import progress_over
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 
 if TYPE_CHECKING:
-    from kafka_msgs.offline.log_table import LogTable
+    from kafka_msgs.columns.log_table import LogTable
     from kafka_msgs.pipeline.record_files import RecordFile
 
 __all__ = ["run_records"]
@@ -32,7 +32,7 @@ def run_records(
     workers: int,
 ) -> None:
     """Write the records of log directories to Parquet, and print a row about each partition."""
-    from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
+    from kafka_msgs.columns.log_table import DEFAULT_COLUMNS, LogTable
     from kafka_msgs.pipeline.record_files import write_records
 
     # Topic and partition are left out of the rows: the directory names contain them.

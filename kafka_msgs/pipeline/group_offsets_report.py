@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.offline.log_timestamps import LogTimestamps, with_log_times
+from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
 from kafka_msgs.pipeline.commit_hours import HOURS, SHOWN_HOURS
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult
 from kafka_msgs.pipeline.group_offsets_task import LOOKED_AT, top_rows

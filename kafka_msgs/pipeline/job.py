@@ -17,8 +17,8 @@ from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LogTimestamps
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.log.timestamps import LogTimestamps
 from kafka_msgs.pipeline.checkpoint import STATE
 from kafka_msgs.pipeline.partition_reader import PartitionInput
 from kafka_msgs.pipeline.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition

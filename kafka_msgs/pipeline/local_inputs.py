@@ -12,8 +12,8 @@ from pathlib import Path
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LocalTimes
-from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in, topic_names
+from kafka_msgs.log.partition_discovery import end_offsets_of, partitions_in, topic_names
+from kafka_msgs.log.timestamps import LocalTimes
 from kafka_msgs.pipeline.partition_reader import PartitionInput, local_segment
 
 __all__ = ["LocalInputs"]

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.pipeline.checkpoint import Checkpoint, earlier_problems, load_checkpoint, problems_file, save_checkpoint
 from kafka_msgs.pipeline.partition_reader import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile

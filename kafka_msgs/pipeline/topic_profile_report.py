@@ -13,8 +13,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import newest_of
-from kafka_msgs.offline.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.timestamps import newest_of
 from kafka_msgs.pipeline.commit_hours import SHOWN_HOURS
 from kafka_msgs.pipeline.hourly_stats import PROFILE, SUMMED
 from kafka_msgs.pipeline.partition_task import REPORT_ROWS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.metadata_log_state import MetadataLogState, Placement
+from kafka_msgs.log.metadata_log_state import MetadataLogState, Placement
 from kafka_msgs.pipeline import group_offsets_report, group_offsets_task, topic_profile_report
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.hourly_stats import SUMMED

@@ -12,12 +12,12 @@ import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
+from kafka_msgs.analysis.groups import OFFSETS_TOPIC, read_groups
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
-from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
+from kafka_msgs.log.partition_discovery import end_offsets_of, partitions_in
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
 from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.job import local_engine, run_job

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.pipeline import batch_table, hourly_stats
 from kafka_msgs.pipeline.batch_table import BATCHES
 from kafka_msgs.pipeline.hourly_stats import PROFILE
@@ -64,7 +64,7 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fixed clock: reports never use a time later than now as the newest."""
-    monkeypatch.setattr("kafka_msgs.offline.log_timestamps.time", lambda: 2e9)
+    monkeypatch.setattr("kafka_msgs.log.timestamps.time", lambda: 2e9)
 
 
 def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:

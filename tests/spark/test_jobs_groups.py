@@ -22,10 +22,10 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
+from kafka_msgs.analysis.groups import read_groups
+from kafka_msgs.analysis.reports import groups_report
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline import partition_discovery
-from kafka_msgs.offline.groups import read_groups
-from kafka_msgs.offline.reports import groups_report
+from kafka_msgs.log import partition_discovery
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.group_state import group_state_run

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_msgs.analysis.groups import OFFSETS_TOPIC, GroupsRead, read_groups
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
-from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
+from kafka_msgs.log.partition_discovery import end_offsets_of, partitions_in
 from kafka_msgs.pipeline.group_offsets import group_offsets_run
 from kafka_msgs.pipeline.group_state import group_state_run
 from kafka_msgs.pipeline.job import local_engine, run_job

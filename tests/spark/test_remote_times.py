@@ -12,8 +12,8 @@ from pyarrow import fs
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.timestamps import LocalTimes
 from kafka_msgs.log.writers.partition_writer import LogWriteOptions, PartitionWriter
-from kafka_msgs.offline.log_timestamps import LocalTimes
 from kafka_msgs.spark.jobs.log_directories import partitions_in
 from kafka_msgs.spark.jobs.remote_timestamps import RemoteTimestamps
 from tests.support.recordings import GROUP_LOGS

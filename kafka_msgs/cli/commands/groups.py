@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from kafka_msgs.analysis.groups import GroupWithOffsets
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_groups, report_problems, select_groups
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
@@ -16,7 +17,6 @@ from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time
 from kafka_msgs.cli.report_options import report_option
 from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
-from kafka_msgs.offline.groups import GroupWithOffsets
 
 __all__ = ["groups_command"]
 

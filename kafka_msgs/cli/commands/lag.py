@@ -20,7 +20,7 @@ from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_time
 from kafka_msgs.cli.report_options import report_option
 
 if TYPE_CHECKING:
-    from kafka_msgs.offline.groups import GroupOffset, GroupWithOffsets
+    from kafka_msgs.analysis.groups import GroupOffset, GroupWithOffsets
 
 __all__ = ["lag_command"]
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from kafka_msgs.analysis.topic_profile import TopicProfile, read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -14,8 +15,7 @@ from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import TopicProfile, read_profile
+from kafka_msgs.log.partition_discovery import partitions_in
 
 __all__ = ["profile_command"]
 
@@ -60,7 +60,7 @@ def profile_command(
     columns = _PLACE[: _PLACE.index(by) + 1]
     print_listing(output_format, (*columns, *_COLUMNS), _rows(profile, len(columns)), in_table=(*columns, *_IN_TABLE))
     if report_dir is not None:
-        from kafka_msgs.offline.reports import profile_report
+        from kafka_msgs.analysis.reports import profile_report
 
         save_report(profile_report(profile, partitions, requested), report_dir, log_dirs)
     for name, problem in profile.problems:

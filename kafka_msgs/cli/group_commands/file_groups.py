@@ -1,6 +1,6 @@
 """Groups in log directories, as the values with which a broker's coordinators describe them.
 
-This module only translates: ``kafka_msgs.offline`` reads the files. Values that no file contains stay empty:
+This module only translates: ``kafka_msgs.analysis`` reads the files. Values that no file contains stay empty:
 coordinators, assignors, the tasks that members restore.
 """
 
@@ -20,15 +20,15 @@ from kafka_msgs.admin.streams_groups import (
     StreamsGroupSubtopologyDescription,
     TopicInfo,
 )
+from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets, ReadProblem
 from kafka_msgs.cli.group_commands.group_source import LogBounds, Offsets, OffsetWithLag
 from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_problems
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
+from kafka_msgs.log.partition_discovery import end_offset_of, partitions_in
 from kafka_msgs.messages import streams_group_topology_value as topology
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
-from kafka_msgs.offline.groups import GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.offline.partition_discovery import end_offset_of, partitions_in
 
 __all__ = ["FileGroups"]
 

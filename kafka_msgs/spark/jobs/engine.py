@@ -22,7 +22,7 @@ from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps
+from kafka_msgs.log.timestamps import LocalTimes, LogTimestamps
 from kafka_msgs.pipeline.job import Engine
 from kafka_msgs.pipeline.partition_reader import Opened, PartitionInput, SegmentInput, SegmentPart
 from kafka_msgs.pipeline.partition_task import TaskResult

@@ -19,13 +19,13 @@ from kafka_msgs import (
     OffsetFetchResponse,
     encode_versioned,
 )
+from kafka_msgs.analysis.groups import OFFSETS_TOPIC, GroupsRead, add_end_offsets, read_groups
 from kafka_msgs.cli import log_groups
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, add_end_offsets, read_groups
-from kafka_msgs.offline.partition_discovery import (
+from kafka_msgs.log.partition_discovery import (
     end_offset_of,
     end_offsets_in,
     end_offsets_of,

@@ -18,8 +18,8 @@ from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, Unkn
 from kafka_msgs.internal_topics.replay import ReplayedGroup, TransactionEnd, replay
 from kafka_msgs.log.file_scan import AnyBatch
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import EndOffsets, Progress
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.offline.partition_discovery import EndOffsets, Progress
 from kafka_msgs.records import ControlType, RecordBatch
 
 __all__ = [

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_msgs.columns import walk_record_table
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.validators import check_choice
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from kafka_msgs.analysis.groups import ReadProblem
 from kafka_msgs.analysis.topic_stats import HourlyTopicStats, TopicStats
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import ReadProblem
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.records import ReadOptions
 
 __all__ = ["TopicProfile", "read_profile"]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import EndTxnMarker
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import merge_stats
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.log.summary import read_summary
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, MessageSetBuilder
 from tests.support.recordings import GROUP_LOGS, LOGS
 

@@ -21,7 +21,7 @@ from kafka_msgs.errors import LogFileError, MissingExtraError, OptionError, Reco
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.partition_discovery import Progress, partitions_in
+from kafka_msgs.log.partition_discovery import Progress, partitions_in
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
 try:

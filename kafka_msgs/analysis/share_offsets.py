@@ -13,16 +13,16 @@ from uuid import UUID
 
 from attrs import evolve, frozen
 
+from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets, ReadProblem
 from kafka_msgs.analysis.latest_records import LatestRecords
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import InternalRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import EndOffsets, Progress
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
-from kafka_msgs.offline.groups import GroupOffset, GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.offline.partition_discovery import EndOffsets, Progress
 
 __all__ = ["SHARE_STATE_TOPIC", "ShareGroupStates", "add_share_offsets", "is_share", "read_share_states"]
 

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from kafka_msgs.analysis.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem
+from kafka_msgs.analysis.topic_profile import TopicProfile
 from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.offline.log_timestamps import LocalTimes, first_commits, newest_of, segment_rows, with_log_times
-from kafka_msgs.offline.metadata_log_state import read_metadata_log_state
-from kafka_msgs.offline.topic_profile import TopicProfile
+from kafka_msgs.log.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.timestamps import LocalTimes, first_commits, newest_of, segment_rows, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.retention import retention_part

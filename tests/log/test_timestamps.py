@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.analysis.groups import OFFSETS_TOPIC
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord, encode_record
 from kafka_msgs.log.log_directory import LogDirectory, Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC
-from kafka_msgs.offline.log_timestamps import (
+from kafka_msgs.log.timestamps import (
     LocalTimes,
     end_offset_at,
     first_commits,
@@ -129,7 +129,7 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
 
 
 def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_msgs.offline.log_timestamps._LOOKED_UP", 1)
+    monkeypatch.setattr("kafka_msgs.log.timestamps._LOOKED_UP", 1)
     row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10}
     places = {("orders", 0): LocalTimes(Partition(GROUP_LOGS / "orders-0"))}
     rows, _ = with_log_times([{**row, "lag": lag} for lag in (None, 3, 9, 4)], places)

@@ -17,9 +17,9 @@ import pytest
 
 from kafka_msgs import OffsetCommitValue, encode_versioned
 from kafka_msgs.columns import decode_column
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.errors import JobPathError, UnknownColumnError
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
