@@ -1,125 +1,111 @@
-"""The start offsets of share groups, from ``__share_group_state``.
+"""The start offsets of share groups in a partition of ``__share_group_state``, as a reducer.
 
-This module builds the state of share partitions from the partitions of the topic. ``kafka_msgs.internal_topics``
-interprets records, and ``kafka_msgs.log`` reads files.
+A start offset is the first record that the members of a group still need. The lag excludes completed records
+(KIP-1226). Coordinators of older releases did not count these, and the lag is then unknown.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from uuid import UUID
 
-from attrs import evolve, frozen
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, field
 
-from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets, ReadProblem
 from kafka_msgs.analysis.latest_records import LatestRecords
-from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.internal_topics.batch_decoding import decode_batches
-from kafka_msgs.internal_topics.records import InternalRecord
-from kafka_msgs.internal_topics.replay import TransactionEnd
-from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.partition_discovery import EndOffsets, Progress
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets
+from kafka_msgs.analysis.record_classification import PROBLEMS, unknown_type
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.internal_topics.records import UnknownRecord, decode_record, encode_record
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 
-__all__ = ["SHARE_STATE_TOPIC", "ShareGroupStates", "add_share_offsets", "is_share", "read_share_states"]
+__all__ = ["SHARE_STATE_TOPIC", "STATE_RECORDS", "ShareOffsets"]
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
+STATE_RECORDS: Final = pa.schema([("key", pa.large_binary()), ("value", pa.large_binary())])
+"""The records of a state, from which ``from_checkpoint`` rebuilds it."""
 
 
-@frozen(kw_only=True)
-class ShareGroupStates:
-    """The states of share partitions by group, topic id and partition, and the problems."""
+@define
+class ShareOffsets:
+    """The state of a range: the records that determine the state of each share partition."""
 
-    by_group: Mapping[str, Mapping[tuple[UUID, int], ShareSnapshotValue]]
-    problems: tuple[ReadProblem, ...]
+    _latest: LatestRecords = field(factory=LatestRecords)
 
+    @classmethod
+    def from_checkpoint(cls, records: pa.Table) -> ShareOffsets:
+        """Return the state in a checkpoint."""
+        state = cls()
+        for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
+            state._latest.add(decode_record(SHARE_STATE_TOPIC, key, value))
+        return state
 
-def read_share_states(partitions: Iterable[Partition], *, progress: Progress | None = None) -> ShareGroupStates:
-    """Return the states in partitions of ``__share_group_state``.
+    def add(self, records: pa.RecordBatch, file: str) -> pa.Table:
+        """Add the next records of the range; return the problems among them, with the columns of ``PROBLEMS``."""
+        of_client = records.filter(pc.invert(records.column("is_control")))
+        rows = zip(*(of_client.column(name).to_pylist() for name in ("offset", "key", "value")), strict=True)
+        problems = [
+            {"logOffset": offset, "file": file, "problem": problem}
+            for offset, key, value in rows
+            if (problem := self._add(key, value)) is not None
+        ]
+        return pa.Table.from_pylist(problems, schema=PROBLEMS)
 
-    An unreadable record becomes a problem, including all later records in its batch, and so does a damaged part of a
-    file. All other records count. Raises ``OSError``.
-    """
-    found: defaultdict[str, dict[tuple[UUID, int], ShareSnapshotValue]] = defaultdict(dict)
-    problems: list[ReadProblem] = []
-    for partition in partitions:
-        latest = LatestRecords()
-        for record in _records(partition, problems, progress or Progress()):
-            if not isinstance(record, TransactionEnd):
-                latest.add(record)
-        state = latest.state()
-        for key, value in state.select(ShareSnapshotKey, ShareSnapshotValue).items():
-            found[key.group_id][key.topic_id, key.partition] = value
-    return ShareGroupStates(by_group=found, problems=tuple(problems))
+    def _add(self, key: bytes | None, value: bytes | None) -> str | None:
+        try:
+            record = decode_record(SHARE_STATE_TOPIC, key, value)
+        except KafkaMsgsError as error:
+            return str(error)
+        if isinstance(record, UnknownRecord):
+            return unknown_type(record.record_type)
+        self._latest.add(record)
+        return None
 
+    def merge(self, later: ShareOffsets) -> ShareOffsets:
+        """Return the state of this range and of the range after it. Both operands become unusable."""
+        return ShareOffsets(self._latest.merge(later._latest))
 
-def add_share_offsets(
-    groups: GroupsRead, states: ShareGroupStates, topic_names: Mapping[UUID, str], end_offsets: EndOffsets
-) -> GroupsRead:
-    """Return the groups with start offsets added to share groups, and the problems of groups and share states.
+    def checkpoint(self) -> pa.Table:
+        """Return the state, with the columns of ``STATE_RECORDS``."""
+        records = [encode_record(record)._asdict() for record in self._latest.checkpoint()]
+        return pa.Table.from_pylist(records, schema=STATE_RECORDS)
 
-    ``topic_names`` maps topic ids to names. Partitions of unnamed topics are omitted, and so are partitions whose start
-    offset is still undecided. ``end_offsets`` are used for the lags.
-    """
-    found = [
-        evolve(
-            each, offsets=tuple(_starts(states.by_group.get(each.description.group_id, {}), topic_names, end_offsets))
-        )
-        if is_share(each)
-        else each
-        for each in groups.groups
-    ]
-    return GroupsRead(groups=tuple(found), problems=groups.problems + states.problems)
+    def offsets(self, number: int, topic_names: Mapping[UUID, str], ends: EndOffsets) -> pa.Table:
+        """Return the start offsets in the partition with this number, with lags for known ends.
 
-
-def is_share(group: GroupWithOffsets) -> bool:
-    """Return whether a group is a share group."""
-    return group.description.kind == "share"
-
-
-def _starts(
-    states: Mapping[tuple[UUID, int], ShareSnapshotValue], topic_names: Mapping[UUID, str], end_offsets: EndOffsets
-) -> Iterator[GroupOffset]:
-    """Return the start offsets, sorted by topic and partition.
-
-    The lag excludes completed records (KIP-1226). Coordinators of older releases did not count these.
-    """
-    for topic, partition, topic_id in sorted(
-        (topic_names[each], number, each) for each, number in states if each in topic_names
-    ):
-        state = states[topic_id, partition]
-        if state.start_offset >= 0:
-            yield GroupOffset(
-                topic=topic,
-                partition=partition,
-                offset=state.start_offset,
-                leader_epoch=state.leader_epoch if state.leader_epoch >= 0 else None,
-                metadata=None,
-                commit_timestamp=None,
-                expire_timestamp=None,
-                topic_id=topic_id,
-                end_offset=end_offsets.get((topic, partition)),
-                done=state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
-            )
+        ``topic_names`` maps topic ids to names. Partitions of unnamed topics are omitted, and so are partitions whose
+        start offset is still undecided.
+        """
+        states = self._latest.state().select(ShareSnapshotKey, ShareSnapshotValue)
+        rows = list(_rows(states, number, topic_names))
+        found = pa.Table.from_pylist(rows, schema=OFFSETS)
+        end_offsets = ends.ends(found["topic"].combine_chunks(), found["topicPartition"].combine_chunks())
+        done = pa.array([row["done"] for row in rows], pa.int64())
+        distance = pc.subtract(pc.subtract(end_offsets, found["committedOffset"].combine_chunks()), done)
+        columns = {
+            "endOffset": end_offsets,
+            "lag": pc.max_element_wise(distance, 0, skip_nulls=False),
+            "ahead": pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False),
+        }
+        return pa.table([columns.get(name, found[name]) for name in OFFSETS.names], schema=OFFSETS)
 
 
-def _records(
-    partition: Partition, problems: list[ReadProblem], progress: Progress
-) -> Iterator[InternalRecord | TransactionEnd]:
-    def report(reason: str) -> None:
-        problems.append(ReadProblem(topic=SHARE_STATE_TOPIC, partition=partition.partition, offset=None, reason=reason))
-
-    for segment in partition.segments:
-        progress.file(segment.path)
-        for item in segment.walk_batches():
-            if isinstance(item, LogFileError):
-                report(str(item))
-                continue
-            try:
-                yield from decode_batches(SHARE_STATE_TOPIC, [item])
-            except KafkaMsgsError as error:
-                report(f"{segment.path.name} at byte {item.position}: {error}")
-            progress.read(item.position)
+def _rows(
+    states: Mapping[ShareSnapshotKey, ShareSnapshotValue], number: int, topic_names: Mapping[UUID, str]
+) -> Iterator[dict[str, Any]]:
+    for key, state in states.items():
+        if key.topic_id in topic_names and state.start_offset >= 0:
+            yield {
+                "group": key.group_id,
+                "topic": topic_names[key.topic_id],
+                "topicPartition": key.partition,
+                "committedOffset": state.start_offset,
+                "leaderEpoch": state.leader_epoch if state.leader_epoch >= 0 else None,
+                "topicId": str(key.topic_id),
+                "transactional": False,
+                "logPartition": number,
+                "done": state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
+            }

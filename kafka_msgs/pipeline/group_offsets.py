@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.analysis.groups import OFFSETS_TOPIC
 from kafka_msgs.analysis.offset_tables import GROUPS, HISTORY, OFFSETS, PENDING, PROBLEMS, to_timestamps
 from kafka_msgs.analysis.offset_tables import EndOffsets as Ends
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.log.partition_discovery import EndOffsets
 from kafka_msgs.pipeline.commit_history import HISTORY_TABLE, is_replaced
 from kafka_msgs.pipeline.group_offsets_task import OWN_GROUPS, GroupOffsetsSummary, reading_of, summed_lags

@@ -14,9 +14,8 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from attrs import frozen
 
-from kafka_msgs.analysis.groups import OFFSETS_TOPIC
 from kafka_msgs.analysis.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
-from kafka_msgs.analysis.record_classification import classify_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, classify_groups
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.pipeline import group_rows as rows_of
 from kafka_msgs.pipeline.checkpoint import Checkpoint

@@ -98,7 +98,7 @@ def test_what_is_damaged_is_a_problem_with_its_file(partition: Partition) -> Non
     data[-1] ^= 1
     segment.path.write_bytes(data)
     found = read_profile([partition])
-    ((name, problem),) = found.problems
-    assert (name, problem.partition) == ("orders-3", 3)
+    (problem,) = found.problems
+    assert (problem.topic, problem.partition, problem.file) == ("orders", 3, str(segment.path))
     assert str(segment.path) in problem.reason
     assert merge_stats(found.figures.values()).records == 5

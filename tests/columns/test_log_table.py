@@ -138,7 +138,7 @@ def test_a_segment_that_a_broker_deletes_meanwhile_is_a_row(tmp_path: Path) -> N
 
     found = rows_of(LogTable(tmp_path, columns=["file"], progress=Deleting()))
     assert found[-1]["file"] == str(last)
-    assert "the file was deleted meanwhile" in found[-1]["_error"]
+    assert "the file is not there" in found[-1]["_error"]
     assert [row["_error"] for row in found[:-1]] == [None] * (len(found) - 1)
 
 

@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from kafka_msgs.analysis.groups import OFFSETS_TOPIC, read_groups
+from kafka_msgs.analysis.groups import read_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.internal_topics.streams_metadata import StreamsMetadata, decode_streams_metadata
 from kafka_msgs.log.log_directory import LogDirectory
 from tests.oracle import Oracle

@@ -27,7 +27,7 @@ __all__ = ["lag_command"]
 _COLUMNS: Final = (
     "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds",
     "unreadTimestamp", "unreadTime", "leaderEpoch", "metadata", "partitionTimestamp", "partitionTime",
-    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId",
+    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId", "stale",
 )  # fmt: skip
 _IN_TABLE: Final = (
     "group", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds", "unreadSince",
@@ -181,6 +181,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
         "expireTimestamp": committed.expire_timestamp,
         "expireTime": iso_of_ms(committed.expire_timestamp),
         "topicId": None if committed.topic_id is None else id_text(committed.topic_id),
+        "stale": committed.stale,
     }
 
 
