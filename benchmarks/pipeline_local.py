@@ -25,7 +25,7 @@ from benchmarks.report import Figure, Times, print_figures, rows_table
 from benchmarks.segment import STATUS
 from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
+from kafka_msgs.columns.log_table import DEFAULT_COLUMNS, LogTable
 from kafka_msgs.engines.record_files import write_records
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
@@ -49,7 +49,7 @@ _ROUNDS: Final = 5
 _MEMORY: Final = """
 import re, sys
 from pathlib import Path
-from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.engines.record_files import write_records
 write_records(LogTable(sys.argv[1]), Path(sys.argv[2]))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_msgs import samples
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline.partition_discovery import partitions_in
+from kafka_msgs.log.partition_discovery import partitions_in
 from tests.recorders import pack_sample
 from tests.support.recordings import GROUP_LOGS
 

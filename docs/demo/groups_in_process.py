@@ -18,15 +18,13 @@ def show(stage: Stage) -> None:
         """
         from pathlib import Path
         from tempfile import mkdtemp
-        from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-        from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
+        from kafka_msgs.analysis.groups import read_groups
+        from kafka_msgs.log.partition_discovery import partitions_in
         from kafka_msgs.samples import write_sample
 
         logs = Path(mkdtemp(prefix="kafka-msgs-demo-")) / "kafka-logs"
         write_sample(logs)
-        partitions = partitions_in([logs])
-        of_groups = [each for each in partitions if each.topic == OFFSETS_TOPIC]
-        found = read_groups(of_groups, end_offsets_of(partitions))
+        found = read_groups(partitions_in([logs]))
         """
     )
     rows = columns("group", "kind", "state", "members", "lag", numbers=("members", "lag"))

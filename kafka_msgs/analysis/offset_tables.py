@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -97,9 +99,10 @@ GROUPS: Final = pa.schema(
 )
 
 _NO_TIME: Final = -1
+_NONE: Final = {"leaderEpoch": -1, "expireTimestampMs": _NO_TIME, "topicId": str(UUID(int=0))}
+"""Kafka's values for a missing field of a commit, which are null in all tables."""
 _MOST_MS: Final = (2**63 - 1) // 1000
 _SLICE: Final = 1 << 16
-_TOPIC: Final = "__consumer_offsets"
 _Columns: TypeAlias = "dict[str, pa.Array]"
 
 
@@ -193,7 +196,7 @@ def to_timestamps(milliseconds: pa.Array) -> pa.Array:
 def _decoded(rows: pa.Table) -> Iterator[InternalRecord]:
     for key, value in zip(rows["key"], rows["value"], strict=True):
         try:
-            yield decode_record(_TOPIC, key.as_py(), value.as_py())
+            yield decode_record(OFFSETS_TOPIC, key.as_py(), value.as_py())
         except KafkaMsgsError:
             continue
 
@@ -215,7 +218,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         "group": keys.field("group"),
         "topic": keys.field("topic"),
         "topicPartition": keys.field("partition"),
-        **{column: _field(values, name) for column, name in fields.items()},
+        **{column: _field(values, name, _NONE.get(column)) for column, name in fields.items()},
         "transactional": rows["transactional"],
         "producerId": rows["producer"],
         "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),
@@ -226,9 +229,10 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
     return found | times
 
 
-def _field(structs: pa.StructArray, name: str) -> pa.Array:
-    """Return a field of structs, null for null structs."""
-    return pc.struct_field(structs, name)
+def _field(structs: pa.StructArray, name: str, none: int | str | None) -> pa.Array:
+    """Return a field of structs, null for null structs and for the value ``none``."""
+    found = pc.struct_field(structs, name)
+    return found if none is None else pc.if_else(pc.equal(found, none), None, found)
 
 
 def _batch(found: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:

@@ -1,7 +1,8 @@
 """The classification of ``__consumer_offsets`` records: commits, group records, markers, and unreadable records.
 
-Converts record columns to rows of ``live_records``. Commits are validated by decoding as little as possible. An
-unreadable commit is a problem and does not replace earlier records.
+Converts record columns to rows of ``live_records``. Records are validated by decoding as little as possible. An
+unreadable record, and one of an unknown type, is a problem even if a later record replaces it. It replaces nothing
+itself.
 """
 
 from __future__ import annotations
@@ -13,12 +14,25 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
-from kafka_msgs.columns.decode import decode_column, error_texts
+from kafka_msgs.columns.decode import DecodedColumn, decode_column, error_texts
+from kafka_msgs.internal_topics.records import TOPICS, record_classes
 from kafka_msgs.message import Message
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+from kafka_msgs.schema import fields
 
-__all__ = ["PROBLEMS", "RECORD_COLUMNS", "ClassifiedRecords", "classify", "classify_groups"]
+__all__ = [
+    "OFFSETS_TOPIC",
+    "PROBLEMS",
+    "RECORD_COLUMNS",
+    "ClassifiedRecords",
+    "classify",
+    "classify_groups",
+    "unknown_type",
+]
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+"""The topic of committed offsets and of groups."""
 
 RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
 """The record columns that the classification needs."""
@@ -26,7 +40,7 @@ RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id"
 PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
 """Unreadable data: the offset of a record, null for a part of a file, and the reason."""
 
-_KEYLESS: Final = "the key does not say what the record is"
+_KEYLESS: Final = "the key contains no record type"
 _OLDEST, _COMMIT = b"\0\0", b"\0\1"
 _COMMIT_TYPES: Final = pa.array([_OLDEST, _COMMIT])
 _MARKERS: Final = pa.array([b"\0\0", b"\0\1"])
@@ -66,14 +80,46 @@ def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> Classified
 
 
 def classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
-    """Return the group records, and problems for records whose keys have no type."""
+    """Return the group records, and the problems: unreadable records, unknown types, and keys without a type."""
     of_client = pc.invert(records.column("is_control"))
     types = pc.binary_slice(records.column("key"), 0, 2)
     typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
     is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
-    others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
+    keyless = records.filter(pc.and_not(of_client, typed))
+    problems = _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
+    others, unreadable = _readable(records.filter(is_group), file)
     roles = pa.repeat(pa.scalar(GROUP_RECORD, pa.int8()), others.num_rows)
-    return _rows(others, roles, segment), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
+    return _rows(others, roles, segment), _joined([problems, unreadable])
+
+
+def unknown_type(record_type: int) -> str:
+    """Return the reason why a record of an unknown type is a problem."""
+    return f"this release has no records of type {record_type}"
+
+
+def _readable(records: pa.RecordBatch, file: str) -> tuple[pa.RecordBatch, pa.Table]:
+    """Return the readable group records, and the problems of the others."""
+    types = pc.binary_slice(records.column("key"), 0, 2)
+    texts = pa.nulls(records.num_rows, pa.string())
+    for kind in pc.unique(types).to_pylist():
+        of_kind = pc.equal(types, pa.scalar(kind, types.type))
+        texts = pc.replace_with_mask(texts, of_kind, _texts_of_type(records.filter(of_kind), kind))
+    return records.filter(texts.is_null()), _problems(records.filter(texts.is_valid()), texts.drop_null(), file)
+
+
+def _texts_of_type(records: pa.RecordBatch, kind: bytes) -> pa.Array:
+    number = int.from_bytes(kind, signed=True)
+    classes = record_classes(TOPICS[OFFSETS_TOPIC], number)
+    if classes is None:
+        return pa.repeat(pa.scalar(unknown_type(number)), records.num_rows)
+    columns = zip(("key", "value"), classes, strict=True)
+    return pc.coalesce(*(_decoding_texts(records.column(name), message) for name, message in columns))
+
+
+def _decoding_texts(column: pa.Array, message: type[Message]) -> pa.StringArray:
+    """Return the errors of a column of messages, of which only the first field is kept."""
+    names = [each.attribute for each in fields(message)[:1]]
+    return _texts(decode_column(column, message, columns=names), message)
 
 
 def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:
@@ -96,8 +142,8 @@ def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table
     return _rows(records, roles, segment), groups, problems
 
 
-def _texts(column: object, message: type[Message]) -> pa.StringArray:
-    return error_texts(column.errors, message.INFO.name)  # type: ignore[attr-defined]
+def _texts(column: DecodedColumn, message: type[Message]) -> pa.StringArray:
+    return error_texts(column.errors, message.INFO.name)
 
 
 def _markers(records: pa.RecordBatch, segment: int) -> pa.Table:

@@ -57,8 +57,8 @@ from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBr
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.versions import VersionRange

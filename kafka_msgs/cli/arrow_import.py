@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Final
 
-__all__ = ["import_arrow_without_pandas"]
+from kafka_msgs.errors import MissingExtraError
+
+__all__ = ["import_arrow_without_pandas", "require_arrow"]
 
 _LEFT_OUT: Final = "pandas"
 
@@ -29,6 +31,13 @@ def import_arrow_without_pandas() -> None:
 
     with _refused():
         pa.scalar(0)
+
+
+def require_arrow(feature: str) -> None:
+    """Import Arrow without pandas for a feature; raises ``MissingExtraError`` if Arrow is not installed."""
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError(feature=feature, extra="local", package="pyarrow")
+    import_arrow_without_pandas()
 
 
 class _Refusing:

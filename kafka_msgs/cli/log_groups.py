@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from kafka_msgs.cli.arrow_import import require_arrow
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.report_options import save_report
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import (
-    OFFSETS_TOPIC,
-    GroupsRead,
-    GroupWithOffsets,
-    ReadProblem,
-    add_end_offsets,
-    read_groups,
-)
-from kafka_msgs.offline.partition_discovery import Progress, end_offsets_in, end_offsets_of, partitions_in, topic_names
-from kafka_msgs.offline.share_groups import SHARE_STATE_TOPIC, add_share_offsets, is_share, read_share_states
+from kafka_msgs.log.partition_discovery import end_offsets_in, partitions_in, topic_names
+
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
+    from kafka_msgs.analysis.problems import ReadProblem
 
 __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
 
@@ -30,33 +25,20 @@ __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "
 def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> GroupsRead:
     """Return the groups in log directories; lags use the file ``end_offsets``, or the partitions in the directories.
 
-    The offsets of share groups are in a separate topic, which is read only if the directories have such groups. Raises
-    ``JobPathError`` and ``OSError``.
+    Raises ``MissingExtraError``, ``JobPathError`` and ``OSError``.
     """
+    require_arrow("--log-dirs")
+    from kafka_msgs.analysis.groups import SHARE_STATE_TOPIC, read_groups
+    from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+
     partitions = partitions_in(log_dirs)
-    requested = _of_topic(partitions, OFFSETS_TOPIC)
-    if not requested:
+    if not any(partition.topic == OFFSETS_TOPIC for partition in partitions):
         reason = f"there is no partition of {OFFSETS_TOPIC} in it"
         raise JobPathError(path=", ".join(map(str, log_dirs)), reason=reason)
     given = None if end_offsets is None else end_offsets_in(end_offsets)
-    with _progress_over(requested) as progress:
-        groups = read_groups(requested, {}, progress=progress)
-    # A running broker appends records: ends are read after the commits, so that no commit is beyond its end.
-    if not any(map(is_share, groups.groups)):
-        return add_end_offsets(groups, end_offsets_of(partitions) if given is None else given)
-    shared = _of_topic(partitions, SHARE_STATE_TOPIC)
-    with _progress_over(shared) as progress:
-        states = read_share_states(shared, progress=progress)
-    ends = end_offsets_of(partitions) if given is None else given
-    return add_share_offsets(add_end_offsets(groups, ends), states, topic_names(partitions), ends)
-
-
-def _of_topic(partitions: Iterable[Partition], topic: str) -> list[Partition]:
-    return [partition for partition in partitions if partition.topic == topic]
-
-
-def _progress_over(partitions: Iterable[Partition]) -> AbstractContextManager[Progress]:
-    return progress_over([segment.path for partition in partitions for segment in partition.segments])
+    read = [partition for partition in partitions if partition.topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC)]
+    with progress_over([segment.path for partition in read for segment in partition.segments]) as progress:
+        return read_groups(partitions, given, progress=progress)
 
 
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:
@@ -78,7 +60,7 @@ def report_groups(
 ) -> None:
     """Write the report on the selected groups to a directory, if it is set; raises ``OSError``."""
     if directory is not None:
-        from kafka_msgs.offline.reports import groups_report
+        from kafka_msgs.analysis.reports import groups_report
 
         save_report(groups_report(groups_in_files, groups, partitions_in(log_dirs)), directory, log_dirs)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.progress import progress_over
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 
 if TYPE_CHECKING:
+    from kafka_msgs.columns.log_table import LogTable
     from kafka_msgs.engines.record_files import RecordFile
-    from kafka_msgs.offline.log_table import LogTable
 
 __all__ = ["run_records"]
 
@@ -32,8 +32,8 @@ def run_records(
     workers: int,
 ) -> None:
     """Write the records of log directories to Parquet, and print a row about each partition."""
+    from kafka_msgs.columns.log_table import DEFAULT_COLUMNS, LogTable
     from kafka_msgs.engines.record_files import write_records
-    from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
 
     # Topic and partition are left out of the rows: the directory names contain them.
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")

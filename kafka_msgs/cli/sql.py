@@ -1,6 +1,6 @@
 """SQL over log directories: the parts of a query, and its result as JSON values.
 
-This module connects DuckDB to the tables of ``kafka_msgs.offline.log_table``. DuckDB itself parses a query, to find the
+This module connects DuckDB to the tables of ``kafka_msgs.columns.log_table``. DuckDB itself parses a query, to find the
 directories that it names and the words in it that may be columns: only those are read.
 """
 
@@ -19,12 +19,12 @@ import click
 
 from kafka_msgs.cli.render.records import text_of
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 
 if TYPE_CHECKING:
     import duckdb
 
-    from kafka_msgs.offline.log_table import LogTable
+    from kafka_msgs.columns.log_table import LogTable
 
 __all__ = ["SqlQuery"]
 
@@ -55,7 +55,7 @@ class SqlQuery:
         return next(rows), rows
 
     def _table(self, path: str, progress: Progress) -> LogTable:
-        from kafka_msgs.offline.log_table import LogTable
+        from kafka_msgs.columns.log_table import LogTable
 
         return LogTable(path, columns=self.columns, progress=progress)
 
@@ -65,7 +65,7 @@ class SqlQuery:
 
         Every text in the query that equals a column name counts, whatever its role.
         """
-        from kafka_msgs.offline.log_table import columns_of_logs
+        from kafka_msgs.columns.log_table import columns_of_logs
 
         words = {text.lower() for node in self._nodes for text in _texts(node)}
         named = [name for name in columns_of_logs() if name.lower() in words]

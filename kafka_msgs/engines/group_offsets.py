@@ -28,13 +28,12 @@ from kafka_msgs.analysis.offset_tables import (
     to_timestamps,
     with_first_commits,
 )
-from kafka_msgs.analysis.record_classification import classify
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, classify
 from kafka_msgs.engines.checkpoint import Checkpoint
 from kafka_msgs.engines.job import Job, JobInputs, JobRun
 from kafka_msgs.engines.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.engines.partition_task import REPORT_ROWS, CheckpointData, Problems, ReadSpec
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned, write_table
 
 __all__ = [

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS
 from kafka_msgs.engines.group_offsets import LOOKED_AT, GroupOffsetsResult, top_rows
 from kafka_msgs.engines.partition_task import REPORT_ROWS
-from kafka_msgs.offline.log_timestamps import LogTimestamps, with_log_times
+from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
 

@@ -17,13 +17,12 @@ from attrs import frozen
 from kafka_msgs.analysis import group_rows as rows_of
 from kafka_msgs.analysis.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
 from kafka_msgs.analysis.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
-from kafka_msgs.analysis.record_classification import classify_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, classify_groups
 from kafka_msgs.engines.checkpoint import Checkpoint
 from kafka_msgs.engines.job import Job, JobInputs, JobRun
 from kafka_msgs.engines.partition_reader import PartitionInput, SegmentInput
 from kafka_msgs.engines.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.offline.groups import OFFSETS_TOPIC
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned, write_table
 
 __all__ = ["StateRun", "StateSummary", "group_state_run"]

@@ -20,8 +20,8 @@ from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LogTimestamps
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.log.timestamps import LogTimestamps
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput

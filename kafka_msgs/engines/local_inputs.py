@@ -13,8 +13,8 @@ from kafka_msgs.engines.partition_reader import PartitionInput, local_segment
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LocalTimes
-from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in, topic_names
+from kafka_msgs.log.partition_discovery import end_offsets_of, partitions_in, topic_names
+from kafka_msgs.log.timestamps import LocalTimes
 
 __all__ = ["LocalInputs"]
 

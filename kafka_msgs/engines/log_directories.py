@@ -1,7 +1,7 @@
 """The partitions in the log directories of a job, and their log end offsets.
 
 Resolves the input paths of jobs, on any filesystem. The source ``kafka-log`` accepts the same paths and reads the
-records. ``kafka_msgs.offline`` reads the file of end offsets.
+records. ``kafka_msgs.log`` reads the file of end offsets.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kafka_msgs.errors import JobPathError, LogFileError, OptionError
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files, small_copy
+from kafka_msgs.log.partition_discovery import end_of_segment, end_offsets_in
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
-from kafka_msgs.offline.partition_discovery import end_of_segment, end_offsets_in
 from kafka_msgs.spark.sources.offset_options import LARGEST
 from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
 

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from attrs import asdict, frozen
 
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
+from kafka_msgs.columns.log_table import fault_in_file
 from kafka_msgs.columns.record_tables import Fault, walk_record_table
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
-from kafka_msgs.offline.log_table import fault_in_file
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.records import ReadOptions
 
 __all__ = [

@@ -16,7 +16,7 @@ from kafka_msgs.engines.checkpoint import Checkpoint, earlier_problems, load_che
 from kafka_msgs.engines.partition_reader import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 

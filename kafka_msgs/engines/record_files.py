@@ -1,6 +1,6 @@
 """The records of log directories as Parquet files, each written with the memory of a few row batches.
 
-Defines the file layout, the encodings and the result per file. ``kafka_msgs.offline.log_table`` provides the rows. All
+Defines the file layout, the encodings and the result per file. ``kafka_msgs.columns.log_table`` provides the rows. All
 files become visible by one commit, so that an ended export leaves no part of a table.
 """
 
@@ -17,10 +17,10 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs.columns.log_table import ERROR, LogTable, SegmentRows
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.offline.log_table import ERROR, LogTable, SegmentRows
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, RunToken, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput

@@ -1,4 +1,4 @@
-"""Timestamp lookups in partitions on other filesystems, for ``kafka_msgs.offline.log_timestamps``.
+"""Timestamp lookups in partitions on other filesystems, for ``kafka_msgs.log.timestamps``.
 
 Reads the minimum for a lookup: indexes or their ends, and a few batches. If a segment has no index, the result is
 unknown.

@@ -27,7 +27,7 @@ from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import LocalTimes, LogTimestamps
+from kafka_msgs.log.timestamps import LocalTimes, LogTimestamps
 from kafka_msgs.spark.sources.offset_bounds import ByteRange
 from kafka_msgs.spark.sources.splits import local_copy_of, parts_of
 

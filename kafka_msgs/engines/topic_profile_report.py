@@ -17,8 +17,8 @@ from kafka_msgs.analysis.hourly_stats import PROFILE, SUMMED
 from kafka_msgs.engines.partition_task import REPORT_ROWS
 from kafka_msgs.engines.topic_profile import PROBLEMS, ProfileSummary
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.log_timestamps import newest_of
-from kafka_msgs.offline.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.timestamps import newest_of
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, partition_part

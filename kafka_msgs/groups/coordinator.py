@@ -25,7 +25,6 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
 from kafka_msgs.groups.runtime.output import (
     CoordinatorOutput,
@@ -39,6 +38,7 @@ from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
 from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, TopologyDescriptionPlugin
 from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.message import Message, Request
 
 __all__ = ["GroupCoordinator"]

@@ -45,6 +45,7 @@ __all__ = [
     "decode_record",
     "encode_record",
     "internal_topic",
+    "record_classes",
 ]
 
 NO_PRODUCER: Final = -1
@@ -180,16 +181,26 @@ def _class(origin: str, kind: Kind, number: int) -> type[Message] | None:
         return None
 
 
+def record_classes(topic: InternalTopic, record_type: int) -> tuple[type[Message], type[Message]] | None:
+    """Return the classes of the key and the value of a record type, or None for a type of another release.
+
+    The topic has keys: it is not ``framed``.
+    """
+    key = _class(topic.origin, "coordinator-key", record_type)
+    value = _class(topic.origin, "coordinator-value", record_type)
+    return None if key is None or value is None else (key, value)
+
+
 def _decode_keyed(topic: InternalTopic, key: bytes | None, value: bytes | None, producer_id: int) -> InternalRecord:
     if key is None:
         _fail(UnexpectedNullError, topic, "key", 0, "null, but the record type is in the key")
     if len(key) < 2:
         _fail(TruncatedError, topic, "key", 0, f"a record type needs 2 bytes, {len(key)} left")
     number = int.from_bytes(key[:2], "big", signed=True)
-    key_class = _class(topic.origin, "coordinator-key", number)
-    value_class = _class(topic.origin, "coordinator-value", number)
-    if key_class is None or value_class is None:
+    classes = record_classes(topic, number)
+    if classes is None:
         return UnknownRecord(topic=topic.name, record_type=number, key=key, value=value, producer_id=producer_id)
+    key_class, value_class = classes
     typed_key = decode_versioned(key_class, key).message
     if value is None:
         _KNOWN[topic.name, key[:2], None] = _Codecs(codec_for(key_class, 0), None, None)

@@ -13,9 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from kafka_msgs.catalog import message_by_name
+from kafka_msgs.columns.log_table import ERROR
 from kafka_msgs.columns.types import KAFKA_TYPE, arrow_type
 from kafka_msgs.message import Message
-from kafka_msgs.offline.log_table import ERROR
 
 __all__ = [
     "ERROR",

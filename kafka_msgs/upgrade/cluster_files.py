@@ -17,11 +17,11 @@ from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.log.batch_runs import walk_runs
 from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.metadata_log_state import METADATA_TOPIC
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.log.small_files import read_meta_properties
 from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.zk_migration_state_record import ZkMigrationStateRecord
-from kafka_msgs.offline.metadata_log_state import METADATA_TOPIC
-from kafka_msgs.offline.partition_discovery import partitions_in
 from kafka_msgs.records import LegacyBatch, ReadOptions
 from kafka_msgs.records.batch import BatchRun
 

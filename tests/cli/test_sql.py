@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.cli.sql import SqlQuery
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.columns.log_table import LogTable
+from kafka_msgs.log.partition_discovery import Progress
 from tests.support.command_line import Run
 from tests.support.recordings import GROUP_LOGS
 

@@ -13,7 +13,7 @@ from kafka_msgs.engines.job import local_engine, run_job
 from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.engines.topic_profile import ProfileSummary
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.metadata_log_state import MetadataLogState, Placement
+from kafka_msgs.log.metadata_log_state import MetadataLogState, Placement
 from kafka_msgs.report import Report
 from tests.support.offsets_topic import commit, write_items
 

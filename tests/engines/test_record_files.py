@@ -17,10 +17,10 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from kafka_msgs.cli.commands.pipeline import pipeline_command
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.engines.record_files import write_records
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.tables.commit_log import CommitLog
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -131,8 +131,8 @@ def test_an_export_that_ends_early_leaves_no_table(
 PEAK = """
 import re, sys
 from pathlib import Path
-from kafka_msgs.offline.partition_discovery import Progress
-from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.engines.record_files import write_records
 write_records(LogTable(sys.argv[1]), Path(sys.argv[2]))
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])

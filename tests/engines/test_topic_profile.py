@@ -15,13 +15,13 @@ import pytest
 from kafka_msgs.analysis import batch_table, hourly_stats
 from kafka_msgs.analysis.batch_table import BATCHES
 from kafka_msgs.analysis.hourly_stats import PROFILE
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.engines.job import local_engine, run_job
 from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.engines.topic_profile import PROBLEMS, ProfileSummary, topic_profile_run
 from kafka_msgs.engines.topic_profile_report import topic_profile_report
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
 from kafka_msgs.tables.commit_log import CommitLog
@@ -63,7 +63,7 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fixed clock: reports never use a time later than now as the newest."""
-    monkeypatch.setattr("kafka_msgs.offline.log_timestamps.time", lambda: 2e9)
+    monkeypatch.setattr("kafka_msgs.log.timestamps.time", lambda: 2e9)
 
 
 def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ from random import Random
 
 import pytest
 
+from kafka_msgs.analysis.groups import read_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.internal_topics.streams_metadata import StreamsMetadata, decode_streams_metadata
 from kafka_msgs.log.log_directory import LogDirectory
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, read_groups
 from tests.oracle import Oracle
 from tests.support.recordings import GROUP_LOGS
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.oracle import Oracle
 from tests.support.kafka_batches import kafka_reads

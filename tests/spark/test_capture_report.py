@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_msgs.analysis.capture_clients import ClientTally
 from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
 from kafka_msgs.capture.summary import CaptureSummary, summarize
-from kafka_msgs.offline.capture_clients import ClientTally
 from kafka_msgs.report import BarPlot, LinePlot, Table
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run

@@ -22,6 +22,8 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
+from kafka_msgs.analysis.groups import read_groups
+from kafka_msgs.analysis.reports import groups_report
 from kafka_msgs.engines.group_offsets import group_offsets_run
 from kafka_msgs.engines.group_offsets_report import group_offsets_report
 from kafka_msgs.engines.group_state import group_state_run
@@ -30,9 +32,7 @@ from kafka_msgs.engines.job import run_job
 from kafka_msgs.engines.log_directories import log_frame, partitions_in, read_end_offsets
 from kafka_msgs.engines.spark import RemoteInputs, spark_engine
 from kafka_msgs.errors import JobPathError
-from kafka_msgs.offline import partition_discovery
-from kafka_msgs.offline.groups import read_groups
-from kafka_msgs.offline.reports import groups_report
+from kafka_msgs.log import partition_discovery
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.spark.jobs import capture_report, group_offsets
 from kafka_msgs.spark.jobs.job import run
@@ -304,7 +304,7 @@ def test_tables_elsewhere_need_a_place_for_the_report() -> None:
 
 def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
     logs = partition_discovery.partitions_in([GROUP_LOGS])
-    found = read_groups([each for each in logs if each.topic == OFFSETS], partition_discovery.end_offsets_of(logs))
+    found = read_groups(logs)
     expected = group_metrics(groups_report(found, found.groups, logs))
     assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
     assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected

@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_msgs.analysis.groups import GroupsRead, read_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats
+from kafka_msgs.engines import log_directories
 from kafka_msgs.engines.group_offsets import group_offsets_run
 from kafka_msgs.engines.group_state import group_state_run
 from kafka_msgs.engines.job import local_engine, run_job
 from kafka_msgs.engines.local_inputs import LocalInputs
 from kafka_msgs.engines.spark import RemoteInputs, spark_engine
 from kafka_msgs.engines.topic_profile import topic_profile_run
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, read_groups
-from kafka_msgs.offline.partition_discovery import end_offsets_of, partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
-from kafka_msgs.spark.jobs import log_directories
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.spark.jobs.group_offsets import group_offsets
 from kafka_msgs.spark.jobs.group_state import group_state
 from kafka_msgs.spark.jobs.topic_profile import topic_profile
@@ -37,7 +38,7 @@ def rows_of(table: DataFrame) -> Rows:
 
 def in_process() -> GroupsRead:
     partitions = partitions_in([GROUP_LOGS])
-    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], end_offsets_of(partitions))
+    return read_groups(partitions)
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.timestamps import LocalTimes
 from kafka_msgs.log.writers.partition_writer import LogWriteOptions, PartitionWriter
-from kafka_msgs.offline.log_timestamps import LocalTimes
 from tests.support.recordings import GROUP_LOGS
 from tests.support.s3_server import S3Server, s3_server
 

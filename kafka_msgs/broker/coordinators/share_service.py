@@ -18,8 +18,8 @@ from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, Sh
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RequestRefusedError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 
 __all__ = ["ClusterSharePersister", "ShareCoordinatorService", "call_share_coordinator", "find_share_service"]
 

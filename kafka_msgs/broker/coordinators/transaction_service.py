@@ -21,8 +21,8 @@ from kafka_msgs.broker.transactions import PendingCompletion, TopicPartition, Tr
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.output import CoordinatorOutput, ProducerIdAndEpoch
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 
 __all__ = ["TransactionCoordinatorService", "join_transaction"]

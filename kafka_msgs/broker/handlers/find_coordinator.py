@@ -17,7 +17,7 @@ from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
 from kafka_msgs.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 

@@ -28,7 +28,6 @@ from kafka_msgs.broker.transactions.transaction_metadata import (
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import HardState
@@ -36,6 +35,7 @@ from kafka_msgs.groups.runtime.output import NO_EPOCH, MarkerAppend, ProducerIdA
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
 from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue

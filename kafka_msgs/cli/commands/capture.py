@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kafka_msgs.analysis.capture_clients import ClientTally, captures_report
 from kafka_msgs.capture import CaptureFault
 from kafka_msgs.capture.pcap import open_capture
 from kafka_msgs.capture.summary import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
@@ -17,7 +18,6 @@ from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
 from kafka_msgs.cli.report_options import report_option, save_report
-from kafka_msgs.offline.capture_clients import ClientTally, captures_report
 
 __all__ = ["capture_command"]
 

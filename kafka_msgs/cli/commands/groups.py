@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,7 +16,9 @@ from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time
 from kafka_msgs.cli.report_options import report_option
 from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
-from kafka_msgs.offline.groups import GroupWithOffsets
+
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.groups import GroupWithOffsets
 
 __all__ = ["groups_command"]
 
@@ -146,7 +148,7 @@ def _group(group: GroupWithOffsets) -> dict[str, Any]:
         "state": described.state,
         "epoch": described.epoch,
         "members": len(described.members),
-        "partitions": len(group.offsets),
+        "partitions": len(group.served),
         "lag": group.lag,
         "ahead": group.ahead,
         "lastCommitTimestamp": group.last_commit,

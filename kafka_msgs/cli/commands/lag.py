@@ -20,14 +20,14 @@ from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_time
 from kafka_msgs.cli.report_options import report_option
 
 if TYPE_CHECKING:
-    from kafka_msgs.offline.groups import GroupOffset, GroupWithOffsets
+    from kafka_msgs.analysis.groups import GroupOffset, GroupWithOffsets
 
 __all__ = ["lag_command"]
 
 _COLUMNS: Final = (
     "group", "state", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds",
     "unreadTimestamp", "unreadTime", "leaderEpoch", "metadata", "partitionTimestamp", "partitionTime",
-    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId",
+    "commitTimestamp", "commitTime", "expireTimestamp", "expireTime", "topicId", "stale",
 )  # fmt: skip
 _IN_TABLE: Final = (
     "group", "topic", "partition", "committedOffset", "endOffset", "lag", "ahead", "lagSeconds", "unreadSince",
@@ -181,6 +181,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset) -> dict[str, Any]:
         "expireTimestamp": committed.expire_timestamp,
         "expireTime": iso_of_ms(committed.expire_timestamp),
         "topicId": None if committed.topic_id is None else id_text(committed.topic_id),
+        "stale": committed.stale,
     }
 
 

@@ -22,7 +22,7 @@ from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import master_url, one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import JobPathError, OptionError
-from kafka_msgs.offline.partition_discovery import end_offsets_in
+from kafka_msgs.log.partition_discovery import end_offsets_in
 from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import click
 
+from kafka_msgs.analysis.topic_profile import TopicProfile, read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
+from kafka_msgs.cli.log_groups import report_problems
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
-from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import TopicProfile, read_profile
+from kafka_msgs.log.partition_discovery import partitions_in
 
 __all__ = ["profile_command"]
 
@@ -60,13 +60,10 @@ def profile_command(
     columns = _PLACE[: _PLACE.index(by) + 1]
     print_listing(output_format, (*columns, *_COLUMNS), _rows(profile, len(columns)), in_table=(*columns, *_IN_TABLE))
     if report_dir is not None:
-        from kafka_msgs.offline.reports import profile_report
+        from kafka_msgs.analysis.reports import profile_report
 
         save_report(profile_report(profile, partitions, requested), report_dir, log_dirs)
-    for name, problem in profile.problems:
-        echo(f"{name}: {problem.reason}", err=True)
-    if profile.problems:
-        click.get_current_context().exit(1)
+    report_problems(profile.problems)
 
 
 def _rows(profile: TopicProfile, depth: int) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Groups in log directories, as the values with which a broker's coordinators describe them.
 
-This module only translates: ``kafka_msgs.offline`` reads the files. Values that no file contains stay empty:
+This module only translates: ``kafka_msgs.analysis`` reads the files. Values that no file contains stay empty:
 coordinators, assignors, the tasks that members restore.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -25,10 +25,13 @@ from kafka_msgs.cli.log_groups import names_in, read_groups_from, report_problem
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.enums import GroupState, GroupType
 from kafka_msgs.internal_topics.group_descriptions import AssignedItem, MemberDescription
+from kafka_msgs.log.partition_discovery import end_offset_of, partitions_in
 from kafka_msgs.messages import streams_group_topology_value as topology
 from kafka_msgs.messages.streams_group_describe_response import Assignment, TaskIds
-from kafka_msgs.offline.groups import GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.offline.partition_discovery import end_offset_of, partitions_in
+
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
+    from kafka_msgs.analysis.problems import ReadProblem
 
 __all__ = ["FileGroups"]
 
@@ -89,7 +92,7 @@ class FileGroups:
                     metadata=committed.metadata,
                     lag=committed.lag if share else None,
                 )
-                for committed in group.offsets
+                for committed in group.served
             }
             for name, group in self._named(groups).items()
         }

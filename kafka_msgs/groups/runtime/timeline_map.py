@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Final, TypeVar
 from uuid import UUID
 
+from kafka_msgs.internal_topics.coordinator_partition import java_string_hash
+
 __all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code"]
 
 K = TypeVar("K", bound=str | int | UUID)
@@ -60,23 +62,12 @@ def iter_kafka_order(table: TimelineHashMap[K, V]) -> list[K]:
 def java_hash_code(key: str | int | UUID) -> int:
     """Return Java's ``hashCode`` of a string, of an integer (int32 or int64) or of a ``Uuid``: an int32."""
     if isinstance(key, str):
-        return _signed(_string_hash(key))
+        return java_string_hash(key)
     number = key.int if isinstance(key, UUID) else key
     if isinstance(key, UUID):
         number = (number >> 64) ^ number
     if -(2**31) <= number < 2**31 and not isinstance(key, UUID):
         return number
     number &= _MASK_64
-    return _signed((number ^ (number >> 32)) & _MASK_32)
-
-
-def _string_hash(text: str) -> int:
-    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
-    code = 0
-    for unit in units:
-        code = (31 * code + unit) & _MASK_32
-    return code
-
-
-def _signed(code: int) -> int:
+    code = (number ^ (number >> 32)) & _MASK_32
     return code - 2**32 if code >= 2**31 else code

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from kafka_msgs.analysis.capture_clients import highest_versions
 from kafka_msgs.capture.summary import QUANTILES
-from kafka_msgs.offline.capture_clients import highest_versions
 from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep

@@ -17,14 +17,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, Struc
 
 from kafka_msgs.binary_layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
-from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
-from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.filesystems.path_resolution import GONE, LogFile
-from kafka_msgs.log.batch_runs import Item, RunLimits
-from kafka_msgs.log.file_scan import AnyBatch
-from kafka_msgs.log.transaction_index import TransactionIndex
-from kafka_msgs.message import Message
-from kafka_msgs.offline.log_table import (
+from kafka_msgs.columns.log_table import (
     DEFAULT_COLUMNS,
     FROM_RECORDS,
     fault_in_file,
@@ -32,6 +25,13 @@ from kafka_msgs.offline.log_table import (
     select_columns,
     with_header_names,
 )
+from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
+from kafka_msgs.errors import LogFileError, RecordError
+from kafka_msgs.filesystems.path_resolution import GONE, LogFile
+from kafka_msgs.log.batch_runs import Item, RunLimits
+from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.transaction_index import TransactionIndex
+from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.spark.functions import error_texts

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, TimestampType
 
+from kafka_msgs.columns.log_table import in_microseconds
 from kafka_msgs.columns.objects import timestamps
 from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.message import Message
-from kafka_msgs.offline.log_table import in_microseconds
 from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
 from kafka_msgs.spark.sources.internal import (

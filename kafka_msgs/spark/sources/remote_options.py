@@ -1,6 +1,6 @@
 """The files selected by the remote storage options: the storage, its metadata topic, and a broker's log directory.
 
-Defines these options, and the conversion of segment ranges to files. ``kafka_msgs.offline.remote_ranges`` finds the
+Defines these options, and the conversion of segment ranges to files. ``kafka_msgs.log.remote_ranges`` finds the
 segments and assigns offsets to them.
 """
 
@@ -19,14 +19,7 @@ from kafka_msgs.filesystems.object_listing import directory_of, list_recursively
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files, small_copy
 from kafka_msgs.log.remote_naming import REMOTE_NAMINGS, RemoteNaming, parse_remote_naming
-from kafka_msgs.log.small_files import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    read_leader_epochs,
-    read_offset_checkpoint,
-    read_partition_metadata,
-)
-from kafka_msgs.offline.remote_ranges import (
+from kafka_msgs.log.remote_ranges import (
     LOG_START,
     METADATA_TOPIC,
     LocalLogBounds,
@@ -35,6 +28,13 @@ from kafka_msgs.offline.remote_ranges import (
     ranges_by_metadata,
     ranges_by_names,
     read_remote_log,
+)
+from kafka_msgs.log.small_files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    read_leader_epochs,
+    read_offset_checkpoint,
+    read_partition_metadata,
 )
 from kafka_msgs.spark.sources.offset_options import LARGEST
 from kafka_msgs.spark.sources.options import Options

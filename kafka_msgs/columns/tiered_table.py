@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_msgs.columns import walk_record_table
+from kafka_msgs.columns.log_table import LogTable, faults_in_file
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.log.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.validators import check_choice
 
@@ -63,13 +63,10 @@ class TieredTable(LogTable):
         self, segment: TieredSegment, transactions: TransactionIndex, known: Mapping[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         batches = self._wanted(segment, transactions)
-        try:
-            for item in walk_record_table(batches, self._options, columns=sorted({*self._sources, "offset"})):
-                is_rows = isinstance(item, pa.RecordBatch)
-                yield self._rows(known, _between(item, segment)) if is_rows else self._damage(known, item)
-        except FileNotFoundError:
-            gone = LogFileError(file=str(segment.path), position=0, skipped=0, reason="the file is not there")
-            yield self._damage(known, gone)
+        records = walk_record_table(batches, self._options, columns=sorted({*self._sources, "offset"}))
+        for item in faults_in_file(records, segment.path):
+            is_rows = isinstance(item, pa.RecordBatch)
+            yield self._rows(known, _between(item, segment)) if is_rows else self.damage(known, item)
 
     def _wanted(self, segment: TieredSegment, transactions: TransactionIndex) -> Iterator[AnyBatch | LogFileError]:
         for item in segment.walk_batches(self._options):

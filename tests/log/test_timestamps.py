@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kafka_msgs import OffsetCommitKey, OffsetCommitValue
-from kafka_msgs.internal_topics.batch_decoding import decode_batches
-from kafka_msgs.internal_topics.records import TopicRecord, encode_record
 from kafka_msgs.log.log_directory import LogDirectory, Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC
-from kafka_msgs.offline.log_timestamps import (
+from kafka_msgs.log.timestamps import (
     LocalTimes,
     end_offset_at,
-    first_commits,
     latest_timestamp,
     newest_of,
     segment_rows,
     timestamp_at_or_after,
     with_log_times,
 )
-from kafka_msgs.records import BatchBuilder, BatchHeader, Record, RecordBatch
+from kafka_msgs.records import Record, RecordBatch
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 PARTITIONS = [each for path in (GROUP_LOGS, LOGS) for each in LogDirectory(path).partitions]
@@ -60,58 +54,6 @@ def test_segments_have_the_times_of_their_records() -> None:
         assert latest_timestamp(partition.segments) == max(newest, default=None)
 
 
-def test_first_commits_are_the_oldest_of_the_recorded_ones() -> None:
-    partitions = [each for each in LogDirectory(GROUP_LOGS).partitions if each.topic == OFFSETS_TOPIC]
-    wanted: dict[Any, OffsetCommitValue] = {}
-    for partition in partitions:
-        for record in decode_batches(OFFSETS_TOPIC, partition.batches()):
-            key = getattr(record, "key", None)
-            if isinstance(record, TopicRecord) and isinstance(key, OffsetCommitKey) and record.producer_id == -1:
-                place = (key.group, key.topic, key.partition)
-                if record.value is None:
-                    wanted.pop(place, None)
-                else:
-                    wanted.setdefault(place, record.value)  # type: ignore[arg-type]
-    assert first_commits(partitions) == wanted
-    assert len(wanted) > 10
-
-
-def log_of(directory: Path, steps: list[tuple[bytes | None, bytes | None, bool]]) -> Partition:
-    data = b""
-    for offset, (key, value, transactional) in enumerate(steps):
-        header = BatchHeader(
-            base_offset=offset,
-            producer_id=7 if transactional else -1,
-            producer_epoch=0 if transactional else -1,
-            base_sequence=0 if transactional else -1,
-            transactional=transactional,
-        )
-        builder = BatchBuilder(header)
-        builder.append(key, value, timestamp=1000 + offset)
-        data += builder.build()
-    path = directory / f"{OFFSETS_TOPIC}-0"
-    path.mkdir()
-    (path / f"{0:020}.log").write_bytes(data)
-    return Partition(path)
-
-
-def commit(offset: int) -> tuple[bytes | None, bytes | None]:
-    key = OffsetCommitKey(group="g", topic="orders", partition=0)
-    value = OffsetCommitValue(offset=offset, commit_timestamp=offset)
-    return encode_record(TopicRecord(topic=OFFSETS_TOPIC, key=key, value=value, version=3))
-
-
-def test_a_deletion_and_a_transaction_do_not_begin_a_history(tmp_path: Path) -> None:
-    key, value = commit(1)
-    log = log_of(
-        tmp_path,
-        [(key, value, False), (key, None, False), (key, commit(5)[1], True), (key, commit(6)[1], False),
-         (key, commit(9)[1], False), (b"\0\1damaged", b"x", False), (None, b"y", False)],
-    )  # fmt: skip
-    ((place, first),) = first_commits([log]).items()
-    assert (place, first.offset) == (("g", "orders", 0), 6)
-
-
 def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10, "firstCommitMs": 5}
     rows, as_of = with_log_times([{**row, "commitTimestampMs": 77}], {})
@@ -129,7 +71,7 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
 
 
 def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_msgs.offline.log_timestamps._LOOKED_UP", 1)
+    monkeypatch.setattr("kafka_msgs.log.timestamps._LOOKED_UP", 1)
     row = {"topic": "orders", "topicPartition": 0, "committedOffset": 1, "endOffset": 10}
     places = {("orders", 0): LocalTimes(Partition(GROUP_LOGS / "orders-0"))}
     rows, _ = with_log_times([{**row, "lag": lag} for lag in (None, 3, 9, 4)], places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,13 +20,14 @@ from kafka_msgs import (
     OffsetFetchResponse,
     encode_versioned,
 )
-from kafka_msgs.cli import log_groups
+from kafka_msgs.analysis.groups import GroupsRead, read_groups
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, add_end_offsets, read_groups
-from kafka_msgs.offline.partition_discovery import (
+from kafka_msgs.log.partition_discovery import (
     end_offset_of,
     end_offsets_in,
     end_offsets_of,
@@ -41,7 +43,7 @@ from tests.support.recordings import END_OFFSETS, GROUP_LOGS
 
 def recorded(*directories: Path) -> GroupsRead:
     partitions = partitions_in(directories or [GROUP_LOGS])
-    return read_groups([each for each in partitions if each.topic == OFFSETS_TOPIC], end_offsets_of(partitions))
+    return read_groups(partitions)
 
 
 def test_committed_offsets_are_those_that_the_broker_fetches() -> None:
@@ -60,6 +62,7 @@ def test_committed_offsets_are_those_that_the_broker_fetches() -> None:
         (group.description.group_id, each.topic, each.partition): (each.offset, each.leader_epoch, each.metadata)
         for group in recorded().groups
         for each in group.offsets
+        if group.description.kind != "share"
     }
     assert found == fetched != {}
 
@@ -85,8 +88,7 @@ def test_a_lag_is_the_distance_to_the_end_and_the_lag_of_a_group_their_sum() -> 
 
 
 def test_without_ends_no_lag_is_known() -> None:
-    wanted = [each for each in partitions_in([GROUP_LOGS]) if each.topic == OFFSETS_TOPIC]
-    found = read_groups(wanted, {})
+    found = read_groups(partitions_in([GROUP_LOGS]), {})
     assert {group.lag for group in found.groups} == {None}
 
 
@@ -193,8 +195,7 @@ def test_what_is_left_out_changes_nothing(tmp_path: Path, steps: list[tuple[str,
 def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> None:
     write_items(tmp_path, 0, [commit_of("a", 10), commit_of("b", 5_000), commit_of("c", 7)])
     ends = {("a", 0): 100, ("b", 0): 93}
-    read = read_groups([Partition(tmp_path / f"{OFFSETS_TOPIC}-0")], {})
-    (group,) = add_end_offsets(read, ends).groups
+    (group,) = read_groups([Partition(tmp_path / f"{OFFSETS_TOPIC}-0")], ends).groups
     assert [(each.topic, each.lag, each.ahead) for each in group.offsets] == [
         ("a", 90, 0), ("b", 0, 4_907), ("c", None, None),
     ]  # fmt: skip
@@ -207,15 +208,45 @@ def test_ends_are_read_after_the_commits(tmp_path: Path, monkeypatch: pytest.Mon
     orders = tmp_path / "orders-0"
     orders.mkdir()
 
-    def grow(*arguments: Any, **named: Any) -> GroupsRead:
-        found = read_groups(*arguments, **named)
+    def grow(partitions: Sequence[Partition]) -> dict[tuple[str, int], int]:
         builder = BatchBuilder()
         for _ in range(5):
             builder.append(None, b"x")
         (orders / f"{0:020}.log").write_bytes(builder.build())
-        return found
+        return end_offsets_of(partitions)
 
     (orders / f"{0:020}.log").write_bytes(b"")
-    monkeypatch.setattr(log_groups, "read_groups", grow)
-    (group,) = log_groups.read_groups_from([tmp_path]).groups
+    monkeypatch.setattr("kafka_msgs.analysis.groups.end_offsets_of", grow)
+    (group,) = read_groups(partitions_in([tmp_path])).groups
     assert [(each.end_offset, each.lag, each.ahead) for each in group.offsets] == [(5, 0, 0)]
+
+
+def test_first_commits_are_the_oldest_of_the_recorded_ones() -> None:
+    wanted: dict[Any, OffsetCommitValue] = {}
+    for partition in partitions_in([GROUP_LOGS]):
+        for record in decode_batches(OFFSETS_TOPIC, partition.batches()) if partition.topic == OFFSETS_TOPIC else ():
+            key = getattr(record, "key", None)
+            if isinstance(record, TopicRecord) and isinstance(key, OffsetCommitKey) and record.producer_id == -1:
+                place = (key.group, key.topic, key.partition)
+                if record.value is None:
+                    wanted.pop(place, None)
+                else:
+                    wanted.setdefault(place, record.value)  # type: ignore[arg-type]
+    found = {
+        (group.description.group_id, each.topic, each.partition): (
+            each.first_commit_offset,
+            each.first_commit_timestamp,
+        )
+        for group in recorded().groups
+        for each in group.offsets
+        if each.first_commit_offset is not None
+    }
+    assert found == {place: (each.offset, each.commit_timestamp) for place, each in wanted.items()}
+    assert len(wanted) > 10
+
+
+def test_a_deletion_and_a_transaction_do_not_begin_a_history(tmp_path: Path) -> None:
+    items = [commit_of("a", 1), commit_of("a", None), commit_of("a", 5, 7), commit_of("a", 6), commit_of("a", 9)]
+    write_items(tmp_path, 0, items)
+    (group,) = read_groups(partitions_in([tmp_path])).groups
+    assert [(each.offset, each.first_commit_offset) for each in group.offsets] == [(9, 6)]

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka_msgs.analysis.problems import ReadProblem
+from kafka_msgs.analysis.topic_profile import TopicProfile
 from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import OFFSETS_TOPIC, GroupsRead, GroupWithOffsets, ReadProblem
-from kafka_msgs.offline.log_timestamps import LocalTimes, first_commits, newest_of, segment_rows, with_log_times
-from kafka_msgs.offline.metadata_log_state import read_metadata_log_state
-from kafka_msgs.offline.topic_profile import TopicProfile
+from kafka_msgs.log.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.timestamps import LocalTimes, newest_of, segment_rows, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
+
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
 
 __all__ = ["groups_report", "lag_rows", "profile_report"]
 
@@ -31,35 +34,30 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
 
     Raises ``OSError``.
     """
-    commits = [each for each in partitions if each.topic == OFFSETS_TOPIC]
     places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
-    rows, as_of = with_log_times(lag_rows(groups, commits), places)
+    rows, as_of = with_log_times(lag_rows(groups), places)
     parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 
 
-def lag_rows(groups: Iterable[GroupWithOffsets], commits: Iterable[Partition]) -> list[dict[str, Any]]:
-    """Return the committed offsets of groups as rows for ``kafka_msgs.report.sections.lag``. Raises ``OSError``."""
-    first = first_commits(commits)
-    rows = []
-    for group in groups:
-        for each in group.offsets:
-            oldest = first.get((group.description.group_id, each.topic, each.partition))
-            rows.append(
-                {
-                    "group": group.description.group_id,
-                    "topic": each.topic,
-                    "topicPartition": each.partition,
-                    "committedOffset": each.offset,
-                    "endOffset": each.end_offset,
-                    "lag": each.lag,
-                    "metadata": each.metadata,
-                    "commitTimestampMs": each.commit_timestamp,
-                    "firstCommitMs": oldest and oldest.commit_timestamp,
-                    "firstCommitOffset": oldest and oldest.offset,
-                }
-            )
-    return rows
+def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
+    """Return the committed offsets of groups as rows for ``kafka_msgs.report.sections.lag``."""
+    return [
+        {
+            "group": group.description.group_id,
+            "topic": each.topic,
+            "topicPartition": each.partition,
+            "committedOffset": each.offset,
+            "endOffset": each.end_offset,
+            "lag": each.lag,
+            "metadata": each.metadata,
+            "commitTimestampMs": each.commit_timestamp,
+            "firstCommitMs": each.first_commit_timestamp,
+            "firstCommitOffset": each.first_commit_offset,
+        }
+        for group in groups
+        for each in group.served
+    ]
 
 
 def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
@@ -70,7 +68,7 @@ def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
             each.description.state,
             each.description.epoch,
             len(each.description.members),
-            len(each.offsets),
+            len(each.served),
             each.lag,
             each.last_commit,
         )
@@ -103,7 +101,6 @@ def profile_report(profile: TopicProfile, partitions: Sequence[Partition], chose
     segments = list(segment_rows(chosen))
     as_of = newest_of(row["newestMs"] for row in segments)
     rows = _partition_rows(profile, segments)
-    problems = [each for _, each in profile.problems]
     return report_of(
         "What is in topics",
         [
@@ -111,7 +108,7 @@ def profile_report(profile: TopicProfile, partitions: Sequence[Partition], chose
             retention_part(segments, cluster.configs, as_of),
             partition_part(rows),
             broker_part(rows, placements),
-            _problems(problems),
+            _problems(profile.problems),
         ],
     )
 

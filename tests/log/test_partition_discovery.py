@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import end_offset_of, end_offsets_of
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.offline.partition_discovery import end_offset_of, end_offsets_of
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
 

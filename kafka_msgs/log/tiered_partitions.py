@@ -18,9 +18,7 @@ from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
-from kafka_msgs.log.small_files import read_offset_checkpoint
-from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
-from kafka_msgs.offline.remote_ranges import (
+from kafka_msgs.log.remote_ranges import (
     LOG_START,
     METADATA_TOPIC,
     LocalLogBounds,
@@ -30,6 +28,8 @@ from kafka_msgs.offline.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
+from kafka_msgs.log.small_files import read_offset_checkpoint
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.validators import check_choice
 

@@ -1,7 +1,7 @@
-"""Timestamp lookups in logs: record times, end offsets at a time, segment ages and first commits.
+"""Timestamp lookups in logs: record times, end offsets at a time, and segment ages.
 
-This module reads the indexes, a few batches, and the oldest commits in ``__consumer_offsets``. It completes the rows of
-``kafka_msgs.report.sections``, which computes the results for groups.
+This module reads the indexes and a few batches. It completes the rows of ``kafka_msgs.report.sections``, which computes
+the results for groups.
 """
 
 from __future__ import annotations
@@ -13,19 +13,15 @@ from typing import Any, Final, Protocol, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.internal_topics.records import TopicRecord, decode_record
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
-from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 from kafka_msgs.records import ReadOptions, RecordBatch
 
 __all__ = [
     "LocalTimes",
     "LogTimestamps",
     "end_offset_at",
-    "first_commits",
     "latest_timestamp",
     "newest_of",
     "segment_rows",
@@ -34,8 +30,6 @@ __all__ = [
 ]
 
 _SECOND_MS: Final = 1000
-_OFFSETS_TOPIC: Final = "__consumer_offsets"
-_COMMIT_TYPES: Final = (b"\0\0", b"\0\1")
 _LOOKED_UP: Final = 1000
 """The maximum number of rows with lookups in logs."""
 _HEADERS: Final = ReadOptions(check_crc=False)
@@ -126,44 +120,6 @@ def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:
                 "oldestMs": None if oldest is None or oldest < 0 else oldest,
                 "newestMs": _newest(segment),
             }
-
-
-def first_commits(partitions: Iterable[Partition]) -> dict[tuple[str, str, int], OffsetCommitValue]:
-    """Return the oldest remaining commit of each group, topic and partition since its last deletion.
-
-    Transactional commits do not count. Unreadable records are skipped. Raises ``OSError``.
-    """
-    found: dict[bytes, bytes] = {}
-    for partition in partitions:
-        for batch in skip_faults(partition.walk_batches()):
-            if isinstance(batch, RecordBatch) and not batch.is_control and not batch.is_transactional:
-                _keep_first(batch, found)
-    return dict(_commits(found))
-
-
-def _keep_first(batch: RecordBatch, found: dict[bytes, bytes]) -> None:
-    try:
-        rows = zip(batch.keys(), batch.values(), strict=True)
-        for key, value in rows:
-            if key is not None and bytes(key[:2]) in _COMMIT_TYPES:
-                if value is None:
-                    found.pop(bytes(key), None)
-                else:
-                    found.setdefault(bytes(key), bytes(value))
-    except KafkaMsgsError:
-        return
-
-
-def _commits(found: Mapping[bytes, bytes]) -> Iterator[tuple[tuple[str, str, int], OffsetCommitValue]]:
-    for key, value in found.items():
-        try:
-            record = decode_record(_OFFSETS_TOPIC, key, value)
-        except KafkaMsgsError:
-            continue
-        if isinstance(record, TopicRecord) and isinstance(record.value, OffsetCommitValue):
-            place: Any = record.key
-            assert isinstance(place, OffsetCommitKey)
-            yield (place.group, place.topic, place.partition), record.value
 
 
 def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[list[dict[str, Any]], int | None]:

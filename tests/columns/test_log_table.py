@@ -17,9 +17,9 @@ import pytest
 
 from kafka_msgs import OffsetCommitValue, encode_versioned
 from kafka_msgs.columns import decode_column
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.errors import JobPathError, UnknownColumnError
-from kafka_msgs.offline.log_table import LogTable
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
@@ -138,7 +138,7 @@ def test_a_segment_that_a_broker_deletes_meanwhile_is_a_row(tmp_path: Path) -> N
 
     found = rows_of(LogTable(tmp_path, columns=["file"], progress=Deleting()))
     assert found[-1]["file"] == str(last)
-    assert "the file was deleted meanwhile" in found[-1]["_error"]
+    assert "the file is not there" in found[-1]["_error"]
     assert [row["_error"] for row in found[:-1]] == [None] * (len(found) - 1)
 
 

@@ -12,13 +12,13 @@ from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import TopicRecord, encode_record
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.metadata_log_state import METADATA_TOPIC, MetadataLogState, Placement, read_metadata_log_state
 from kafka_msgs.message import Message
 from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.partition_change_record import PartitionChangeRecord
 from kafka_msgs.messages.partition_record import PartitionRecord
 from kafka_msgs.messages.remove_topic_record import RemoveTopicRecord
 from kafka_msgs.messages.topic_record import TopicRecord as Topic
-from kafka_msgs.offline.metadata_log_state import METADATA_TOPIC, MetadataLogState, Placement, read_metadata_log_state
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import EndTxnMarker
+from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import merge_stats
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.log.summary import read_summary
-from kafka_msgs.offline.partition_discovery import partitions_in
-from kafka_msgs.offline.topic_profile import read_profile
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, MessageSetBuilder
 from tests.support.recordings import GROUP_LOGS, LOGS
 
@@ -98,7 +98,7 @@ def test_what_is_damaged_is_a_problem_with_its_file(partition: Partition) -> Non
     data[-1] ^= 1
     segment.path.write_bytes(data)
     found = read_profile([partition])
-    ((name, problem),) = found.problems
-    assert (name, problem.partition) == ("orders-3", 3)
+    (problem,) = found.problems
+    assert (problem.topic, problem.partition, problem.file) == ("orders", 3, str(segment.path))
     assert str(segment.path) in problem.reason
     assert merge_stats(found.figures.values()).records == 5

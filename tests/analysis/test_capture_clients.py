@@ -7,9 +7,9 @@ from statistics import median
 
 import pytest
 
+from kafka_msgs.analysis.capture_clients import ClientTally, captures_report, highest_versions
 from kafka_msgs.capture import Exchange, read_exchanges
 from kafka_msgs.capture.summary import summarize
-from kafka_msgs.offline.capture_clients import ClientTally, captures_report, highest_versions
 from kafka_msgs.report import Table
 from tests.support.recordings import PACKETS, port_of
 

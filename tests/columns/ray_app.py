@@ -13,7 +13,7 @@ import ray
 import ray.data
 from ray.data.expressions import col
 
-from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.columns.log_table import LogTable
 
 STORE = 80 << 20
 

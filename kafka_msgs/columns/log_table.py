@@ -21,7 +21,7 @@ from kafka_msgs.errors import LogFileError, MissingExtraError, OptionError, Reco
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.partition_discovery import Progress, partitions_in
+from kafka_msgs.log.partition_discovery import Progress, partitions_in
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
 try:
@@ -68,6 +68,8 @@ _ALL: Final = "*"
 """All columns."""
 _OWN: Final = ("topic", "partition", *FROM_RECORDS, "file", ERROR)
 
+_MAX_BYTES: Final = 8 << 20
+"""The size of the record batches of ``walk_segment``."""
 _MOST_MS: Final = (2**63 - 1) // 1000
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -178,13 +180,8 @@ class LogTable:
         self.progress.file(path)
         known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
-        try:
-            for item in walk(self._batches(path), self._options, columns=self._sources):
-                yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self._damage(known, item)
-        except FileNotFoundError:
-            # A broker may delete segments during a read.
-            gone = LogFileError(file=str(path), position=0, skipped=0, reason="the file was deleted meanwhile")
-            yield self._damage(known, gone)
+        for item in faults_in_file(walk(self._batches(path), self._options, columns=self._sources), path):
+            yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self.damage(known, item)
 
     def _batches(self, path: Path) -> Iterator[Item]:
         limits = RunLimits(without=0 if self._control else CONTROL)
@@ -205,9 +202,8 @@ class LogTable:
             return in_microseconds(found)
         return with_header_names(found, wanted.type) if wanted.name == "headers" else found
 
-    def _damage(self, known: Mapping[str, Any], error: Fault) -> pa.RecordBatch:
+    def damage(self, known: Mapping[str, Any], fault: LogFileError) -> pa.RecordBatch:
         """Return the row of damage: its location and reason. All other columns are null."""
-        fault = fault_in_file(error, str(known["file"]))
         facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
         arrays = [pa.array([facts.get(each.name)], each.type) for each in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -253,6 +249,31 @@ def select_columns(
     wanted = usual if asked is None else {*asked, ERROR}
     every = _ALL in wanted
     return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))
+
+
+def faults_in_file(items: Iterator[Any], path: Path) -> Iterator[Any]:
+    """Yield the record batches of a walk over a file, and each ``Fault`` as a ``LogFileError``.
+
+    A file that a broker deletes during the read is such an error, too.
+    """
+    try:
+        for item in items:
+            yield item if isinstance(item, pa.RecordBatch) else fault_in_file(item, str(path))
+    except FileNotFoundError:
+        yield LogFileError(file=str(path), position=0, skipped=0, reason="the file is not there")
+
+
+def walk_segment(path: Path, columns: Sequence[str], progress: Progress) -> Iterator[Any]:
+    """Yield the records of a segment with these columns of ``record_table``, and each ``LogFileError``."""
+    progress.file(path)
+    options = ReadOptions(zero_copy=True)
+
+    def items() -> Iterator[Item]:
+        for item in walk_runs(FileScan(path, options)):
+            progress.read(item.position)
+            yield item
+
+    return faults_in_file(walk_record_table(items(), options, columns=columns, max_bytes=_MAX_BYTES), path)
 
 
 def fault_in_file(error: Fault, file: str, shift: int = 0) -> LogFileError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.offline.log_table import LogTable
+from kafka_msgs.columns.log_table import LogTable
 from tests.support.recordings import GROUP_LOGS
 
 APPLICATION = Path(__file__).parent / "ray_app.py"

@@ -11,12 +11,12 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from kafka_msgs.columns.tiered_table import TieredTable
 from kafka_msgs.errors import JobPathError, LogFileError, OptionError, RemoteFormatError
 from kafka_msgs.internal_topics.remote_log import TopicIdPartition
 from kafka_msgs.log.remote_naming import SegmentName, parse_remote_naming
-from kafka_msgs.offline.remote_ranges import LocalLogBounds, ranges_by_metadata, ranges_by_names, read_remote_log
-from kafka_msgs.offline.tiered_partitions import TieredPartition, tiered_partitions
-from kafka_msgs.offline.tiered_table import TieredTable
+from kafka_msgs.log.remote_ranges import LocalLogBounds, ranges_by_metadata, ranges_by_names, read_remote_log
+from kafka_msgs.log.tiered_partitions import TieredPartition, tiered_partitions
 from kafka_msgs.records import RecordBatch
 from tests.support.recordings import REMOTE_TIER
 from tests.support.tiers import as_aiven, finished, write_metadata

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
+from kafka_msgs.analysis.problems import ReadProblem
 from kafka_msgs.analysis.topic_stats import HourlyTopicStats, TopicStats
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.offline.groups import ReadProblem
-from kafka_msgs.offline.partition_discovery import Progress
+from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.records import ReadOptions
 
 __all__ = ["TopicProfile", "read_profile"]
@@ -24,11 +24,11 @@ class TopicProfile:
     """The statistics by topic, partition and hour, and the problems.
 
     An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
-    the hour of its first record. The problems of a partition are keyed by the name of its directory.
+    the hour of its first record.
     """
 
     figures: dict[tuple[str, int, int | None], TopicStats]
-    problems: tuple[tuple[str, ReadProblem], ...]
+    problems: tuple[ReadProblem, ...]
 
 
 def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> TopicProfile:
@@ -37,29 +37,27 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
     Raises ``OSError``.
     """
     found: dict[tuple[str, int, int | None], TopicStats] = {}
-    problems: list[tuple[str, ReadProblem]] = []
+    problems: list[ReadProblem] = []
     for partition in partitions:
         stats = HourlyTopicStats()
-        faults = _read(partition, stats, progress or Progress())
+        problems += _read(partition, stats, progress or Progress())
         found |= {(partition.topic, partition.partition, hour): each for hour, each in stats.hours.items()}
-        problems += [(partition.path.name, each) for each in faults]
     return TopicProfile(figures=found, problems=tuple(problems))
 
 
-def _read(partition: Partition, stats: HourlyTopicStats, progress: Progress) -> list[ReadProblem]:
-    """Add all batches of a partition, and return the problems."""
-    reasons: list[str] = []
+def _read(partition: Partition, stats: HourlyTopicStats, progress: Progress) -> Iterator[ReadProblem]:
+    """Add all batches of a partition, and yield the problems."""
     for segment in partition.segments:
         progress.file(segment.path)
+        file = str(segment.path.absolute())
         for item in segment.walk_batches(options=ReadOptions(zero_copy=True)):
+            fault: str | None = str(item) if isinstance(item, LogFileError) else None
             try:
-                if isinstance(item, LogFileError):
-                    raise item
-                stats.add(item)
-            except LogFileError as fault:
-                reasons.append(str(fault))
+                if not isinstance(item, LogFileError):
+                    stats.add(item)
             except KafkaMsgsError as error:
-                reasons.append(f"{segment.path} at byte {item.position}: {error}")
+                fault = f"{file} at byte {item.position}: {error}"
+            if fault is not None:
+                place = {"topic": partition.topic, "partition": partition.partition}
+                yield ReadProblem(**place, offset=None, file=file, reason=fault)
             progress.read(item.position)
-    topic, number = partition.topic, partition.partition
-    return [ReadProblem(topic=topic, partition=number, offset=None, reason=each) for each in reasons]

@@ -1,0 +1,244 @@
+"""Every group in log directories, as its coordinator would describe it, with committed offsets and lag.
+
+This module runs the reducers of ``__consumer_offsets`` and ``__share_group_state`` over local partitions, in memory.
+The jobs run the same reducers over any number of tasks. Memory use grows with the state, not with the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+from attrs import define, field, frozen
+
+from kafka_msgs.analysis.committed_offsets import CommittedOffsets
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits
+from kafka_msgs.analysis.problems import ReadProblem
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, RECORD_COLUMNS, classify
+from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, ShareOffsets
+from kafka_msgs.columns.log_table import walk_segment
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
+from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
+from kafka_msgs.internal_topics.replay import ReplayedGroup
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.metadata_log_state import read_metadata_log_state
+from kafka_msgs.log.partition_discovery import EndOffsets as Ends
+from kafka_msgs.log.partition_discovery import Progress, end_offsets_of, topic_names
+
+__all__ = ["GroupOffset", "GroupWithOffsets", "GroupsRead", "read_groups"]
+
+_FIELDS: Final = {
+    "topic": "topic",
+    "partition": "topicPartition",
+    "offset": "committedOffset",
+    "leader_epoch": "leaderEpoch",
+    "metadata": "metadata",
+    "commit_timestamp": "commitTimestampMs",
+    "expire_timestamp": "expireTimestampMs",
+    "end_offset": "endOffset",
+    "lag": "lag",
+    "ahead": "ahead",
+    "log_partition": "logPartition",
+    "first_commit_timestamp": "firstCommitMs",
+    "first_commit_offset": "firstCommitOffset",
+}
+"""The attributes of an offset, and the columns of ``OFFSETS`` and of ``with_first_commits``."""
+
+
+@frozen(kw_only=True)
+class GroupOffset:
+    """The committed offset of a group for one partition, or the start offset of a share group.
+
+    Times are in milliseconds since the epoch. ``lag`` is the number of unread offsets, at least 0; as in Kafka's tools,
+    markers and compacted records count. ``ahead`` is the number of offsets by which the commit is beyond the end, as
+    after a truncation. Both are None if the end of the partition is unknown. ``log_partition`` is the partition of
+    the internal topic. A ``stale`` offset is in a partition that the group's coordinator does not read: the number of
+    partitions was raised since. The first commit is the oldest remaining one outside transactions. Values that the
+    commit does not have are None.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None
+    metadata: str | None
+    commit_timestamp: int | None
+    expire_timestamp: int | None
+    topic_id: UUID | None
+    end_offset: int | None
+    lag: int | None
+    ahead: int | None
+    log_partition: int
+    stale: bool
+    first_commit_timestamp: int | None = None
+    first_commit_offset: int | None = None
+
+
+@frozen(kw_only=True)
+class GroupWithOffsets:
+    """A group: the description from its coordinator, and its committed offsets by topic and partition.
+
+    Stale offsets do not count in the sums.
+    """
+
+    description: GroupDescription
+    offsets: tuple[GroupOffset, ...]
+
+    @property
+    def served(self) -> tuple[GroupOffset, ...]:
+        """The offsets that the coordinator returns: all that are not stale."""
+        return tuple(each for each in self.offsets if not each.stale)
+
+    @property
+    def lag(self) -> int | None:
+        """The sum of the known lags. None if no lag is known."""
+        return _sum(each.lag for each in self.served)
+
+    @property
+    def ahead(self) -> int | None:
+        """The sum of the known distances beyond the ends. It does not reduce the lag."""
+        return _sum(each.ahead for each in self.served)
+
+    @property
+    def last_commit(self) -> int | None:
+        """The time of the latest commit. None without a commit."""
+        return max((each.commit_timestamp for each in self.served if each.commit_timestamp is not None), default=None)
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [each for each in numbers if each is not None]
+    return sum(known) if known else None
+
+
+@frozen(kw_only=True)
+class GroupsRead:
+    """All groups, by name, and the problems."""
+
+    groups: tuple[GroupWithOffsets, ...]
+    problems: tuple[ReadProblem, ...]
+
+
+def read_groups(
+    partitions: Sequence[Partition], end_offsets: Ends | None = None, *, progress: Progress | None = None
+) -> GroupsRead:
+    """Return the groups in partitions of ``__consumer_offsets``, with the share offsets in ``__share_group_state``.
+
+    ``end_offsets`` are used for the lags; by default, they are the ends of ``partitions``. Those are read after the
+    commits, so that no commit is beyond its end because a running broker appends records meanwhile. Unreadable records
+    and damaged parts of files become problems. All other records count. Raises ``OSError``.
+    """
+    reading = _Reading(progress or Progress())
+    commits = {each.partition: reading.commits(each) for each in partitions if each.topic == OFFSETS_TOPIC}
+    shares = {each.partition: reading.shares(each) for each in partitions if each.topic == SHARE_STATE_TOPIC}
+    ends = EndOffsets.of(end_offsets_of(partitions) if end_offsets is None else end_offsets)
+    names = topic_names(partitions)
+    starts = _by_group(_offsets(state.offsets(number, names, ends)) for number, state in shares.items())
+    parts = {number: _Part.of(number, state, ends) for number, state in commits.items()}
+    count = sum(place[0] == OFFSETS_TOPIC for place in read_metadata_log_state(partitions).placements)
+    groups = sorted({name for part in parts.values() for name in part.names})
+    found = tuple(_group(name, parts, starts, count) for name in groups)
+    return GroupsRead(groups=found, problems=tuple(reading.problems))
+
+
+@frozen
+class _Reading:
+    """Reduces partitions in one pass each, and collects the problems."""
+
+    progress: Progress
+    problems: list[ReadProblem] = field(factory=list)
+
+    def commits(self, partition: Partition) -> CommittedOffsets:
+        state = CommittedOffsets()
+
+        def add(records: pa.RecordBatch, file: str, base: int) -> pa.Table:
+            found = classify(records, file, base)
+            state.add(found)
+            return found.problems
+
+        self._read(partition, add)
+        return state
+
+    def shares(self, partition: Partition) -> ShareOffsets:
+        state = ShareOffsets()
+        self._read(partition, lambda records, file, _: state.add(records, file))
+        return state
+
+    def _read(self, partition: Partition, add: Callable[[pa.RecordBatch, str, int], pa.Table]) -> None:
+        for segment in partition.segments:
+            path = segment.path.absolute()
+            for item in walk_segment(path, RECORD_COLUMNS, self.progress):
+                if isinstance(item, LogFileError):
+                    self._report(partition, None, str(path), str(item))
+                else:
+                    for row in add(item, str(path), segment.base_offset).to_pylist():
+                        self._report(partition, row["logOffset"], row["file"], row["problem"])
+
+    def _report(self, partition: Partition, offset: int | None, file: str, reason: str) -> None:
+        place = {"topic": partition.topic, "partition": partition.partition}
+        self.problems.append(ReadProblem(**place, offset=offset, file=file, reason=reason))
+
+
+@define
+class _Part:
+    """The groups of one partition of ``__consumer_offsets``: their descriptions, and their offsets."""
+
+    described: Mapping[str, GroupDescription]
+    offsets: Mapping[str, list[dict[str, Any]]]
+
+    @classmethod
+    def of(cls, number: int, state: CommittedOffsets, ends: EndOffsets) -> _Part:
+        rows = state.rows
+        table = with_first_commits(pa.Table.from_batches(state.offsets(number, ends), OFFSETS), rows)
+        described = {each.group_id: each for each in described_groups(rows)}
+        return cls(described, _by_group([_offsets(table)]))
+
+    @property
+    def names(self) -> set[str]:
+        return self.described.keys() | self.offsets.keys()
+
+    def description(self, name: str) -> GroupDescription:
+        """Return a group's description. A coordinator loads a group that has only offsets as an empty classic one."""
+        alone = ReplayedGroup(group_id=name, kind=None, records=(), offsets={})
+        return self.described.get(name) or describe_group(alone)
+
+    def last_commit(self, name: str) -> int:
+        return max((each["commit_timestamp"] for each in self.offsets.get(name, ())), default=-1)
+
+
+def _offsets(table: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the group of each offset, and the attributes of the offset."""
+    columns = {name: table[column].to_pylist() for name, column in _FIELDS.items() if column in table.column_names}
+    ids = [None if each is None else UUID(each) for each in table["topicId"].to_pylist()]
+    for group, *values in zip(table["group"].to_pylist(), ids, *columns.values(), strict=True):
+        yield group, dict(zip(("topic_id", *columns), values, strict=True))
+
+
+def _by_group(tables: Iterable[Iterable[tuple[str, dict[str, Any]]]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table in tables:
+        for name, offset in table:
+            found.setdefault(name, []).append(offset)
+    return found
+
+
+def _group(
+    name: str, parts: Mapping[int, _Part], starts: Mapping[str, list[dict[str, Any]]], count: int
+) -> GroupWithOffsets:
+    """Return a group from all partitions that contain it. ``count`` is the number of partitions, 0 if unknown.
+
+    Without that number, the partition with the group's latest commit is the one that its coordinator reads.
+    """
+    having = {number: part for number, part in parts.items() if name in part.names}
+    latest = max(having, key=lambda number: (having[number].last_commit(name), number))
+    serving = partition_for_key(name, count) if count else latest
+    description = having.get(serving, having[latest]).description(name)
+    if description.kind == "share":
+        offsets = [GroupOffset(**each, stale=False) for each in starts.get(name, ())]
+    else:
+        found = ((number, each) for number, part in having.items() for each in part.offsets.get(name, ()))
+        offsets = [GroupOffset(**each, stale=number != serving) for number, each in found]
+    offsets.sort(key=lambda each: (each.topic, each.partition, each.log_partition))
+    return GroupWithOffsets(description=description, offsets=tuple(offsets))

@@ -1,0 +1,111 @@
+"""The start offsets of share groups in a partition of ``__share_group_state``, as a reducer.
+
+A start offset is the first record that the members of a group still need. The lag excludes completed records
+(KIP-1226). Coordinators of older releases did not count these, and the lag is then unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, field
+
+from kafka_msgs.analysis.latest_records import LatestRecords
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets
+from kafka_msgs.analysis.record_classification import PROBLEMS, unknown_type
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.internal_topics.records import UnknownRecord, decode_record, encode_record
+from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
+from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
+
+__all__ = ["SHARE_STATE_TOPIC", "STATE_RECORDS", "ShareOffsets"]
+
+SHARE_STATE_TOPIC: Final = "__share_group_state"
+STATE_RECORDS: Final = pa.schema([("key", pa.large_binary()), ("value", pa.large_binary())])
+"""The records of a state, from which ``from_checkpoint`` rebuilds it."""
+
+
+@define
+class ShareOffsets:
+    """The state of a range: the records that determine the state of each share partition."""
+
+    _latest: LatestRecords = field(factory=LatestRecords)
+
+    @classmethod
+    def from_checkpoint(cls, records: pa.Table) -> ShareOffsets:
+        """Return the state in a checkpoint."""
+        state = cls()
+        for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
+            state._latest.add(decode_record(SHARE_STATE_TOPIC, key, value))
+        return state
+
+    def add(self, records: pa.RecordBatch, file: str) -> pa.Table:
+        """Add the next records of the range; return the problems among them, with the columns of ``PROBLEMS``."""
+        of_client = records.filter(pc.invert(records.column("is_control")))
+        rows = zip(*(of_client.column(name).to_pylist() for name in ("offset", "key", "value")), strict=True)
+        problems = [
+            {"logOffset": offset, "file": file, "problem": problem}
+            for offset, key, value in rows
+            if (problem := self._add(key, value)) is not None
+        ]
+        return pa.Table.from_pylist(problems, schema=PROBLEMS)
+
+    def _add(self, key: bytes | None, value: bytes | None) -> str | None:
+        try:
+            record = decode_record(SHARE_STATE_TOPIC, key, value)
+        except KafkaMsgsError as error:
+            return str(error)
+        if isinstance(record, UnknownRecord):
+            return unknown_type(record.record_type)
+        self._latest.add(record)
+        return None
+
+    def merge(self, later: ShareOffsets) -> ShareOffsets:
+        """Return the state of this range and of the range after it. Both operands become unusable."""
+        return ShareOffsets(self._latest.merge(later._latest))
+
+    def checkpoint(self) -> pa.Table:
+        """Return the state, with the columns of ``STATE_RECORDS``."""
+        records = [encode_record(record)._asdict() for record in self._latest.checkpoint()]
+        return pa.Table.from_pylist(records, schema=STATE_RECORDS)
+
+    def offsets(self, number: int, topic_names: Mapping[UUID, str], ends: EndOffsets) -> pa.Table:
+        """Return the start offsets in the partition with this number, with lags for known ends.
+
+        ``topic_names`` maps topic ids to names. Partitions of unnamed topics are omitted, and so are partitions whose
+        start offset is still undecided.
+        """
+        states = self._latest.state().select(ShareSnapshotKey, ShareSnapshotValue)
+        rows = list(_rows(states, number, topic_names))
+        found = pa.Table.from_pylist(rows, schema=OFFSETS)
+        end_offsets = ends.ends(found["topic"].combine_chunks(), found["topicPartition"].combine_chunks())
+        done = pa.array([row["done"] for row in rows], pa.int64())
+        distance = pc.subtract(pc.subtract(end_offsets, found["committedOffset"].combine_chunks()), done)
+        columns = {
+            "endOffset": end_offsets,
+            "lag": pc.max_element_wise(distance, 0, skip_nulls=False),
+            "ahead": pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False),
+        }
+        return pa.table([columns.get(name, found[name]) for name in OFFSETS.names], schema=OFFSETS)
+
+
+def _rows(
+    states: Mapping[ShareSnapshotKey, ShareSnapshotValue], number: int, topic_names: Mapping[UUID, str]
+) -> Iterator[dict[str, Any]]:
+    for key, state in states.items():
+        if key.topic_id in topic_names and state.start_offset >= 0:
+            yield {
+                "group": key.group_id,
+                "topic": topic_names[key.topic_id],
+                "topicPartition": key.partition,
+                "committedOffset": state.start_offset,
+                "leaderEpoch": state.leader_epoch if state.leader_epoch >= 0 else None,
+                "topicId": str(key.topic_id),
+                "transactional": False,
+                "logPartition": number,
+                "done": state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
+            }
