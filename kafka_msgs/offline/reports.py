@@ -53,6 +53,7 @@ def lag_rows(groups: Iterable[GroupWithOffsets], commits: Iterable[Partition]) -
                     "committedOffset": each.offset,
                     "endOffset": each.end_offset,
                     "lag": each.lag,
+                    "ahead": each.ahead,
                     "metadata": each.metadata,
                     "commitTimestampMs": each.commit_timestamp,
                     "firstCommitMs": oldest and oldest.commit_timestamp,

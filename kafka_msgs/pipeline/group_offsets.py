@@ -75,7 +75,7 @@ def _found(summaries: Sequence[GroupOffsetsSummary], output: TaskOutput) -> Grou
 def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     """Return all groups, including groups that have only offsets."""
     own = _one_per_group(summaries)
-    lags = summed_lags(pa.concat_tables([each.lags for each in summaries]))
+    lags = summed_lags(pa.concat_tables([each.lags for each in summaries]), "group")
     found = own.join(lags, "group", join_type="full outer")
     columns = {name: pc.fill_null(found[name], _ALONE[name]) if name in _ALONE else found[name] for name in _JOINED}
     columns["lastCommitMs"] = found["commitTimestampMs"].combine_chunks()
@@ -100,7 +100,7 @@ def _one_per_group(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
 
 def _with_last_commits(summary: GroupOffsetsSummary) -> pa.Table:
     """Return the descriptions in a partition with the times of the groups' last commits in it."""
-    times = summary.lags.select(["group", "commitTimestampMs"])
+    times = summed_lags(summary.lags, "group").select(["group", "commitTimestampMs"])
     found = summary.groups.join(times, "group", join_type="left outer")
     return found.append_column("logPartition", pa.repeat(pa.scalar(summary.number, pa.int32()), found.num_rows))
 
