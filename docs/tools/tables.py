@@ -25,6 +25,7 @@ from attrs import fields_dict
 
 from kafka_msgs import errors
 from kafka_msgs.admin import Admin
+from kafka_msgs.analysis.lag_status import STATUS_RULES
 from kafka_msgs.broker.controller.config_defs import BROKER, CLIENT_METRICS, GROUP, TOPIC, config_keys
 from kafka_msgs.capture import read_recording
 from kafka_msgs.catalog import iter_message_classes
@@ -39,6 +40,7 @@ from kafka_msgs.messages import ORIGINS
 from kafka_msgs.redaction import ALL_KINDS, RedactKind
 from kafka_msgs.redaction.field_kinds import field_kinds
 from kafka_msgs.redaction.messages import becomes, redacted_messages
+from kafka_msgs.report.metric_definitions import DEFINITIONS
 from kafka_msgs.schema import FieldInfo, Struct, fields
 from kafka_msgs.upgrade import ClientUsage, Verdict, check_upgrade, parse_release
 from kafka_msgs.upgrade.release_versions import api_name
@@ -294,6 +296,22 @@ def replaced_configs() -> str:
     return markdown(("config", "attribute"), rows)
 
 
+def metrics_table(prefix: str) -> str:
+    """Return the table of the metrics whose names start with a prefix."""
+    rows = (
+        (f"`{each.name}`", each.type, ", ".join(f"`{label}`" for label in each.labels), each.help)
+        for each in DEFINITIONS.values()
+        if each.name.startswith(prefix)
+    )
+    return markdown(("metric", "type", "labels", "meaning"), rows)
+
+
+def lag_rules_table() -> str:
+    """Return the table of the status rules, in the order in which they are checked."""
+    rows = ((f"`{rule.status.name}`", int(rule.status), rule.condition) for rule in STATUS_RULES)
+    return markdown(("status", "number", "condition"), rows)
+
+
 def statuses_table() -> str:
     """Return the table of the exit statuses of commands."""
     return markdown(("status", "meaning"), EXIT_STATUSES.items())
@@ -390,6 +408,20 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "admin.md": {"operations": operations_table},
     "command-line.md": {"statuses": statuses_table, "commands": outermost_help},
     **{f"cli-{page}.md": {"commands": partial(command_help, section)} for page, section in COMMAND_PAGES.items()},
+    "metrics.md": {
+        "rules": lag_rules_table,
+        **{
+            name: partial(metrics_table, f"kafka_{prefix}")
+            for name, prefix in {
+                "groups": "group_",
+                "topics": "topic_",
+                "partitions": "partition_",
+                "brokers": "broker_",
+                "clients": "client_",
+                "own": "msgs_",
+            }.items()
+        },
+    },
     "messages.md": {"releases": releases_table, "origins": origins_table, "messages": messages_table},
     "troubleshooting.md": {"exceptions": exceptions_table, "codes": codes_table},
     "../how-to/upgrade-brokers.md": {"old-clients": old_clients_table},

@@ -50,6 +50,7 @@ def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
             "committedOffset": each.offset,
             "endOffset": each.end_offset,
             "lag": each.lag,
+            "ahead": each.ahead,
             "metadata": each.metadata,
             "commitTimestampMs": each.commit_timestamp,
             "firstCommitMs": each.first_commit_timestamp,

@@ -194,7 +194,7 @@ def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa
 
 
 class _Offsets:
-    """The largest lags and the sums by group of a stream of offsets."""
+    """The largest lags and the totals by group and topic of a stream of offsets."""
 
     def __init__(self) -> None:
         self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
@@ -202,35 +202,53 @@ class _Offsets:
 
     def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in self.worst.seen(batches):
-            self._sums.append(summed_lags(pa.Table.from_batches([batch]).append_column("partitions", _ones(batch))))
+            self._sums.append(summed_lags(_lag_parts(batch), "group", "topic"))
             yield batch
 
     def lags(self) -> pa.Table:
-        return summed_lags(pa.concat_tables([LAGS.empty_table(), *self._sums]))
+        return summed_lags(pa.concat_tables([LAGS.empty_table(), *self._sums]), "group", "topic")
 
 
 LAGS: Final = pa.schema(
     [
         ("group", pa.string()),
+        ("topic", pa.string()),
         ("partitions", pa.int64()),
+        ("unknown", pa.int64()),
         ("lag", pa.int64()),
+        ("largestLag", pa.int64()),
         ("ahead", pa.int64()),
         ("commitTimestampMs", pa.int64()),
     ]
 )
-"""Offset count, sums of lags and of distances beyond the end, and last commit time by group."""
+"""Totals by group and topic: offsets, unknown lags, sum and maximum of lags, distances beyond the end, last commit."""
+_TOTALS: Final = {
+    "partitions": "sum",
+    "unknown": "sum",
+    "lag": "sum",
+    "largestLag": "max",
+    "ahead": "sum",
+    "commitTimestampMs": "max",
+}
 
 
-def summed_lags(rows: pa.Table) -> pa.Table:
-    """Return one row of sums per group, with the columns of ``LAGS``."""
-    sums = [("partitions", "sum"), ("lag", "sum"), ("ahead", "sum"), ("commitTimestampMs", "max")]
-    found = rows.group_by("group").aggregate(sums)
-    columns = [found["group"], *(found[f"{name}_{function}"] for name, function in sums)]
-    return pa.Table.from_arrays(columns, names=LAGS.names).cast(LAGS)
+def summed_lags(rows: pa.Table, *by: str) -> pa.Table:
+    """Return one row of totals for each value of the columns, ``group`` and ``topic`` or one of them."""
+    found = rows.group_by(list(by)).aggregate(list(_TOTALS.items()))
+    columns = [*(found[name] for name in by), *(found[f"{name}_{function}"] for name, function in _TOTALS.items())]
+    names = [*by, *_TOTALS]
+    return pa.Table.from_arrays(columns, names=names).cast(pa.schema([LAGS.field(name) for name in names]))
 
 
-def _ones(batch: pa.RecordBatch) -> pa.Array:
-    return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
+def _lag_parts(batch: pa.RecordBatch) -> pa.Table:
+    """Return the totals of each row of offsets."""
+    columns = {
+        **{name: batch[name] for name in ("group", "topic", "lag", "ahead", "commitTimestampMs")},
+        "largestLag": batch["lag"],
+        "partitions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
+        "unknown": batch["lag"].is_null().cast(pa.int64()),
+    }
+    return pa.Table.from_arrays([columns[name] for name in LAGS.names], schema=LAGS)
 
 
 def _own_groups(survivors: pa.Table) -> pa.Table:
@@ -293,7 +311,7 @@ def _found(summaries: Sequence[GroupOffsetsSummary], output: TaskOutput) -> Grou
 def _groups(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
     """Return all groups, including groups that have only offsets."""
     own = _one_per_group(summaries)
-    lags = summed_lags(pa.concat_tables([each.lags for each in summaries]))
+    lags = summed_lags(pa.concat_tables([each.lags for each in summaries]), "group")
     found = own.join(lags, "group", join_type="full outer")
     columns = {name: pc.fill_null(found[name], _ALONE[name]) if name in _ALONE else found[name] for name in _JOINED}
     columns["lastCommitMs"] = found["commitTimestampMs"].combine_chunks()
@@ -318,7 +336,7 @@ def _one_per_group(summaries: Sequence[GroupOffsetsSummary]) -> pa.Table:
 
 def _with_last_commits(summary: GroupOffsetsSummary) -> pa.Table:
     """Return the descriptions in a partition with the times of the groups" last commits in it."""
-    times = summary.lags.select(["group", "commitTimestampMs"])
+    times = summed_lags(summary.lags, "group").select(["group", "commitTimestampMs"])
     found = summary.groups.join(times, "group", join_type="left outer")
     return found.append_column("logPartition", pa.repeat(pa.scalar(summary.number, pa.int32()), found.num_rows))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS
-from kafka_msgs.engines.group_offsets import LOOKED_AT, GroupOffsetsResult, top_rows
+from kafka_msgs.engines.group_offsets import LOOKED_AT, GroupOffsetsResult, summed_lags, top_rows
 from kafka_msgs.engines.partition_task import REPORT_ROWS
 from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
@@ -32,8 +32,8 @@ _OFFSETS: Final = (
     "group", "kind", "state", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata",
 )  # fmt: skip
 _LAGS: Final = [
-    "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "metadata", "commitTimestampMs",
-    "firstCommitMs", "firstCommitOffset",
+    "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "ahead", "metadata",
+    "commitTimestampMs", "firstCommitMs", "firstCommitOffset",
 ]  # fmt: skip
 """The columns of the lag statistics. Only these are converted to Python values, since there may be many offsets."""
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
@@ -52,7 +52,7 @@ def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, i
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
             total=_count(found, "offsets"),
-            totals=found.groups.select(["group", "partitions", "lag"]).to_pylist(),
+            totals=summed_lags(pa.concat_tables([each.lags for each in found.summaries]), "group", "topic").to_pylist(),
         ),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
         _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import field, frozen
 
+from kafka_msgs.report.metric_definitions import DEFINITIONS, MetricType
+
 __all__ = [
     "BarPlot",
     "Kind",
@@ -21,6 +23,7 @@ __all__ = [
     "Section",
     "Table",
     "by_hour",
+    "metric",
     "report_of",
 ]
 
@@ -121,7 +124,13 @@ class Metric:
     name: str
     help: str
     samples: tuple[Sample, ...]
-    type: Literal["gauge", "counter"] = "gauge"
+    type: MetricType = "gauge"
+
+
+def metric(name: str, samples: Iterable[Sample]) -> Metric:
+    """Return the metric with this name in ``DEFINITIONS``."""
+    definition = DEFINITIONS[name]
+    return Metric(name=name, help=definition.help, samples=tuple(samples), type=definition.type)
 
 
 @frozen

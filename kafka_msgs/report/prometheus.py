@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from kafka_msgs.report.model import Metric, Report, Sample, Table
+from kafka_msgs.report.model import Metric, Report, Sample, Table, metric
 
 __all__ = ["exposition", "metrics_text"]
 
@@ -20,33 +20,30 @@ _NOT_IN_NAME: Final = re.compile("[^a-zA-Z0-9_]")
 
 
 def exposition(report: Report) -> str:
-    """Return the metrics of a report as text, preceded by the metrics of all reports: facts and row counts."""
-    return metrics_text((*_of_itself(report), *report.metrics))
+    """Return the metrics of a report as text, preceded by the metrics of all reports: facts and row counts.
+
+    If the facts contain the ``cluster``, all metrics have it as a label.
+    """
+    cluster = {"cluster": report.facts["cluster"]} if "cluster" in report.facts else {}
+    return metrics_text(_of_itself(report)) + metrics_text(report.metrics, cluster)
 
 
-def metrics_text(metrics: Iterable[Metric]) -> str:
-    """Return metrics as text, omitting metrics without samples."""
+def metrics_text(metrics: Iterable[Metric], common: Mapping[str, str] | None = None) -> str:
+    """Return metrics as text, omitting metrics without samples. ``common`` contains labels for all samples."""
     given = list(metrics)
     # Metrics about the same objects share their label mappings.
     labels = {id(sample.labels): sample.labels for metric in given for sample in metric.samples}
-    texts = {number: _labels(each) for number, each in labels.items()}
+    texts = {number: _labels({**(common or {}), **each}) for number, each in labels.items()}
     return "".join(f"{line}\n" for metric in given if metric.samples for line in _lines(metric, texts))
 
 
 def _of_itself(report: Report) -> Iterator[Metric]:
     facts = {_NOT_IN_NAME.sub("_", name): value for name, value in report.facts.items()}
-    yield Metric(
-        name="kafka_msgs_report_info",
-        help="What the report is about, how and when it was made.",
-        samples=(Sample({"title": report.title, **facts}, 1),),
-    )
+    yield metric("kafka_msgs_report_info", [Sample({"title": report.title, **facts}, 1)])
     rows = {each.title: len(each.rows) for each in report.sections if isinstance(each, Table)}
     # A collector may read several reports with equal table names, so each sample includes the title of its report.
-    yield Metric(
-        name="kafka_msgs_report_rows",
-        help="How many rows each table of the report shows.",
-        samples=tuple(Sample({"title": report.title, "table": table}, number) for table, number in rows.items()),
-    )
+    samples = (Sample({"title": report.title, "table": table}, number) for table, number in rows.items())
+    yield metric("kafka_msgs_report_rows", samples)
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -12,7 +12,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.analysis import live_records
+from kafka_msgs.analysis.commit_windows import CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.latest_records import LatestRecords
 from kafka_msgs.analysis.offset_tables import EndOffsets, described_groups, with_first_commits
@@ -21,7 +23,7 @@ from kafka_msgs.analysis.reducer import Reducer
 from kafka_msgs.analysis.topic_stats import HourlyTopicStats
 from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
-from kafka_msgs.internal_topics.records import InternalRecord, TopicRecord
+from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd, replay
 from kafka_msgs.log import LogDirectory, Partition
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey
@@ -30,7 +32,7 @@ from kafka_msgs.messages.share_update_key import ShareUpdateKey
 from kafka_msgs.messages.share_update_value import ShareUpdateValue
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
-from tests.support.offsets_topic import TOPIC, OffsetsTopic
+from tests.support.offsets_topic import TOPIC, Item, OffsetsTopic, end, write_items
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 
@@ -212,3 +214,62 @@ def test_ranges_of_the_states_of_a_broker(topic: str) -> None:
         records = list(decode_batches(topic, partition.batches()))
         for seed in range(4):
             check_latest([each for each in records if not isinstance(each, TransactionEnd)], seed)
+
+
+SIZE = 4
+Window = dict[tuple[str, str, int], list[tuple[int, int, int]]]
+
+
+def timed_commits(dice: Random, count: int) -> Iterator[Item]:
+    """Yield commits of the same few offsets, deletions and the ends of transactions; several commits per second."""
+    time = 1_767_225_600_000
+    for number in range(count):
+        time += dice.choice((0, 300, 2000))
+        producer = dice.choice((NO_PRODUCER, NO_PRODUCER, 1, 2))
+        if dice.random() < 0.2:
+            yield end(dice.choice((1, 2)), committed=dice.random() < 0.6)
+        else:
+            key = OffsetCommitKey(group=dice.choice("gh"), topic="t", partition=dice.randrange(2))
+            value = None if dice.random() < 0.1 else OffsetCommitValue(offset=number, commit_timestamp=time)
+            version = None if value is None else 3
+            yield TopicRecord(topic=TOPIC, key=key, value=value, version=version, producer_id=producer)
+
+
+def expected_windows(items: Sequence[Item]) -> Window:
+    """Return the windows by a plain replay of all items: a commit counts at its own place, once it is committed."""
+    kept: dict[tuple[str, str, int], list[tuple[int, int, int]]] = {}
+    for position, item in enumerate(items):
+        if isinstance(item, TransactionEnd):
+            continue
+        place = (item.key.group, item.key.topic, item.key.partition)
+        if item.value is None:
+            kept[place] = []
+        elif item.producer_id == NO_PRODUCER or outcome(items, position, item.producer_id):
+            kept.setdefault(place, []).append((position, item.value.commit_timestamp, item.value.offset))
+    slots = {place: {commit[1] // 1000: commit for commit in commits} for place, commits in kept.items()}
+    return {place: list(each.values())[-SIZE:] for place, each in slots.items() if each}
+
+
+def outcome(items: Sequence[Item], position: int, producer: int) -> bool:
+    ends = (item for item in items[position:] if isinstance(item, TransactionEnd) and item.producer_id == producer)
+    marker = next(ends, None)
+    return marker is not None and marker.committed
+
+
+def windows_of(state: CommitWindows) -> Window:
+    return {place: [each[:3] for each in found.observations] for place, found in state.histories.items()}
+
+
+def saved_windows(state: CommitWindows) -> CommitWindows:
+    saved: CommitWindows = pickle.loads(pickle.dumps(state.checkpoint()))
+    return saved
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ranges_of_the_latest_commits(tmp_path: Path, seed: int) -> None:
+    items = list(timed_commits(Random(seed), seed * 10))
+    write_items(tmp_path, 0, items)
+    batches = classified(Partition(tmp_path / f"{TOPIC}-0"))
+    for again in range(4):
+        found = reduce_ranges(batches, Random(f"{seed} {again}"), lambda _: CommitWindows(SIZE), saved_windows)
+        assert windows_of(found) == expected_windows(items)

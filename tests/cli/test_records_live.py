@@ -285,14 +285,16 @@ METRIC = re.compile(r'(\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)+)\} ([0-9.e+]+)')
 
 
 def test_metrics_of_prometheus(run: Run, servers: Servers, filled: str, behind: str) -> None:
-    printed = lines(run, "lag", *servers, behind, "--prometheus")
+    printed = lines(run, "lag", *servers, behind, "--prometheus", "--cluster-name", "c1")
     found = {(m[1], m[2]): float(m[3]) for line in printed if (m := METRIC.fullmatch(line))}
-    assert len(found) == sum(not line.startswith("# ") for line in printed) == 8
-    labels = f'group="{behind}",topic="{filled}",partition="0"'
+    assert len(found) == sum(not line.startswith("# ") for line in printed) == 20
+    labels = f'cluster="c1",group="{behind}",topic="{filled}",partition="0",client_id="",member_host=""'
     assert found["kafka_group_lag_records", labels] == 6
     assert found["kafka_group_committed_offset", labels] == 4
     assert found["kafka_group_end_offset", labels] == 10
     assert found["kafka_group_lag_seconds", labels] > 1_600_000_000
+    assert found["kafka_group_lag_records_sum", f'cluster="c1",group="{behind}"'] == 6
+    assert found["kafka_group_topic_lag_records_max", f'cluster="c1",group="{behind}",topic="{filled}"'] == 6
     types = {line.split()[2] for line in printed if line.startswith("# TYPE ")}
     assert types == {name for name, _ in found}
 

@@ -53,7 +53,7 @@ def test_the_report_on_groups_has_the_lags_that_the_command_prints(run: Run, gro
     }
     scraped = {
         (each.labels["group"], each.labels["topic"], int(each.labels["partition"])): each.value
-        for each in samples(groups)["kafka_msgs_group_lag_records"]
+        for each in samples(groups)["kafka_group_lag_records"]
     }
     assert printed == shown == scraped
     page = (groups / "report.html").read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def test_the_report_on_groups_has_the_lags_that_the_command_prints(run: Run, gro
 def test_records_that_wait_have_an_age_and_all_read_partitions_have_none(groups: Path) -> None:
     ages = {
         (each.labels["group"], each.labels["topic"], each.labels["partition"]): each.value
-        for each in samples(groups)["kafka_msgs_group_lag_seconds"]
+        for each in samples(groups)["kafka_group_lag_seconds"]
     }
     assert ages["billing", "orders", "0"] == 0
     assert 20 < ages["audit", "orders", "0"] < ages["settlement", "orders", "0"] < 40
@@ -91,8 +91,8 @@ def test_the_report_on_topics_has_sizes_retention_and_brokers(run: Run, tmp_path
     assert (topics["orders"]["bytes"], topics["orders"]["partitions"], topics["orders"]["segments"]) == (size, 2, 8)
     (broker,) = found["Skew between brokers"]
     assert (broker["broker"], broker["replicas"], broker["preferred"]) == (1, 13, 13)
-    (sample,) = samples(tmp_path)["kafka_msgs_broker_replica_bytes"]
-    assert sample.labels == {"broker": "1"}
+    (sample,) = samples(tmp_path)["kafka_broker_replica_bytes"]
+    assert sample.labels == {"cluster": "a2Fma2EtbXNncy1jYXB0dQ", "broker": "1"}
     types = re.findall("^# TYPE (.*) gauge$", (tmp_path / "report.prom").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(types) == len(set(types)) > 10
     info = samples(tmp_path)["kafka_msgs_report_info"][0].labels
@@ -103,7 +103,7 @@ def test_the_report_on_captures_has_the_clients(run: Run, tmp_path: Path) -> Non
     capture = PACKETS / "shop.pcapng"
     result = run("capture", str(capture), "--any-port", "--summary", "--json", "--report", str(tmp_path))
     printed = json.loads(result.stdout)["summary"]
-    counted = samples(tmp_path)["kafka_msgs_client_exchanges"]
+    counted = samples(tmp_path)["kafka_client_exchanges"]
     assert sum(each.value for each in counted) == printed["exchanges"]
     assert "kafka-python 3.0.12" in {each.labels["software"] for each in counted}
     assert (tmp_path / "clients.svg").is_file()

@@ -41,8 +41,8 @@ def test_the_lag_of_groups_counts_all_offsets(tmp_path: Path, monkeypatch: pytes
     found = run_job(group_offsets_run(inputs, ends), str(tmp_path / "out"), local_engine())
     report = group_offsets_report.group_offsets_report(found, inputs.times())
     total = float(sum(ends.values()))
-    assert samples(report, "kafka_msgs_group_total_lag_records") == {("tea",): total, ("milk",): total}
-    assert len(samples(report, "kafka_msgs_group_lag_records")) == 3
+    assert samples(report, "kafka_group_lag_records_sum") == {("tea",): total, ("milk",): total}
+    assert len(samples(report, "kafka_group_lag_records")) == 3
 
 
 def summary(topic: int, number: int) -> ProfileSummary:
@@ -63,7 +63,7 @@ def test_the_bytes_of_topics_and_brokers_count_all_partitions(monkeypatch: pytes
     monkeypatch.setattr(topic_profile_report, "read_metadata_log_state", state)
     none: dict[tuple[str, int], Partition] = {}
     report = topic_profile_report.topic_profile_report(found, none)
-    assert set(samples(report, "kafka_msgs_topic_bytes").values()) == {10.0 * PARTITIONS}
-    assert len(samples(report, "kafka_msgs_topic_bytes")) == TOPICS
+    assert set(samples(report, "kafka_topic_bytes").values()) == {10.0 * PARTITIONS}
+    assert len(samples(report, "kafka_topic_bytes")) == TOPICS
     share = 10.0 * TOPICS * PARTITIONS / 4
-    assert samples(report, "kafka_msgs_broker_leader_bytes") == {(str(broker),): share for broker in range(4)}
+    assert samples(report, "kafka_broker_leader_bytes") == {(str(broker),): share for broker in range(4)}

@@ -53,8 +53,8 @@ def test_lag_in_time_is_the_age_of_the_oldest_record_that_is_not_consumed() -> N
     (row,) = table(part, "Lag in time")
     assert row["lagSeconds"] == 5 * 3600
     assert row["unreadSince"] == NOW - 5 * HOUR
-    assert samples(part, "kafka_msgs_group_lag_seconds") == {("billing", "orders", "0"): 5 * 3600}
-    assert samples(part, "kafka_msgs_group_lag_records") == {("billing", "orders", "0"): 3000}
+    assert samples(part, "kafka_group_lag_seconds") == {("billing", "orders", "0"): 5 * 3600}
+    assert samples(part, "kafka_group_lag_records") == {("billing", "orders", "0"): 3000}
 
 
 def test_a_lag_that_grows_has_a_trend_above_0_and_is_never_caught_up() -> None:
@@ -107,7 +107,7 @@ def test_partition_times_of_streams_are_shown_and_other_metadata_is_not_taken_fo
     part = lag_part(rows, NOW)
     (row,) = table(part, "Partition times")
     assert (row["topicPartition"], row["partitionTime"], row["behindSeconds"]) == (0, NOW - 1500, 1.5)
-    name = "kafka_msgs_group_streams_partition_time_seconds"
+    name = "kafka_group_streams_partition_time_seconds"
     assert samples(part, name) == {("billing", "orders", "0"): (NOW - 1500) / 1000}
 
 
@@ -127,7 +127,7 @@ def test_skew_between_partitions_is_the_largest_by_the_mean() -> None:
     assert found["skewed"]["variation"] == pytest.approx(2**0.5)
     assert (found["even"]["skew"], found["even"]["variation"]) == (1, 0)
     assert found["empty"]["skew"] is None
-    assert samples(part, "kafka_msgs_topic_skew_ratio") == {("skewed",): 3, ("even",): 1}
+    assert samples(part, "kafka_topic_skew_ratio") == {("skewed",): 3, ("even",): 1}
 
 
 def test_brokers_have_the_bytes_of_what_they_lead_and_of_all_their_replicas() -> None:
@@ -142,7 +142,7 @@ def test_brokers_have_the_bytes_of_what_they_lead_and_of_all_their_replicas() ->
     assert {number: tuple(row[name] for name in sizes) for number, row in found.items()} == {
         1: (30, 30, 30), 2: (0, 0, 10), 3: (0, 30, 50),
     }  # fmt: skip
-    assert samples(part, "kafka_msgs_broker_replica_bytes") == {("1",): 30, ("2",): 10, ("3",): 50}
+    assert samples(part, "kafka_broker_replica_bytes") == {("1",): 30, ("2",): 10, ("3",): 50}
     assert broker_part(rows, {}) == ReportPart()
 
 
@@ -193,7 +193,7 @@ def test_growth_is_not_said_of_less_than_an_hour() -> None:
     rows = [segment(0, "00.log", 100, NOW - HOUR + 1, NOW)]
     part = retention_part(rows, {}, NOW)
     assert table(part, "Size of partitions")[0]["bytesPerDay"] is None
-    assert samples(part, "kafka_msgs_partition_bytes") == {("orders", "0"): 100}
+    assert samples(part, "kafka_partition_bytes") == {("orders", "0"): 100}
 
 
 CLIENT = {
@@ -216,8 +216,8 @@ def test_clients_have_latencies_throttle_times_and_their_oldest_versions() -> No
     assert (first["clientId"], first["p50"], first["p99"], first["max"]) == (None, None, None, 9)
     assert (second["p50"], second["p99"], second["max"], second["throttle"]) == (0.001, 0.003, 0.004, 0.25)
     assert second["oldVersions"] == "Fetch v4 of v18, Produce v9 of v13"
-    assert samples(part, "kafka_msgs_client_latency_p99_seconds") == {("shop", "rdkafka 2"): 0.003}
-    assert samples(part, "kafka_msgs_client_throttle_seconds") == {("shop", "rdkafka 2"): 0.25, ("", ""): 0.25}
+    assert samples(part, "kafka_client_latency_p99_seconds") == {("shop", "rdkafka 2"): 0.003}
+    assert samples(part, "kafka_client_throttle_seconds") == {("shop", "rdkafka 2"): 0.25, ("", ""): 0.25}
     (bars,) = (each for each in part.sections if isinstance(each, BarPlot))
     assert bars.series["max"] == [9000, 4]
 

@@ -306,7 +306,7 @@ def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, gro
     logs = partition_discovery.partitions_in([GROUP_LOGS])
     found = read_groups(logs)
     expected = group_metrics(groups_report(found, found.groups, logs))
-    assert {"kafka_msgs_group_lag_seconds", "kafka_msgs_group_idle_members"} < expected.keys()
+    assert {"kafka_group_lag_seconds", "kafka_group_idle_members"} < expected.keys()
     assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected
 
 

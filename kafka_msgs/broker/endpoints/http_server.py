@@ -43,7 +43,7 @@ class HttpServer:
         try:
             import h11
         except ImportError as error:
-            raise MissingExtraError(package="h11", feature="HTTP endpoints of the broker", extra="broker") from error
+            raise MissingExtraError(package="h11", feature="an HTTP endpoint", extra="broker") from error
         self.http = h11
         self.respond = respond
         self.local = _is_loopback(_url(host))

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError
 
-__all__ = ["HttpError", "HttpRequest", "HttpResponse", "Route", "Router"]
+__all__ = ["HttpError", "HttpRequest", "HttpResponse", "Route", "Router", "TextResponse"]
 
 _JSON: Final = "application/json"
 
@@ -62,6 +62,16 @@ class HttpResponse:
     def body(self) -> bytes:
         """The bytes of the body."""
         return b"" if self.status == HTTPStatus.NO_CONTENT else json.dumps(self.value).encode()
+
+
+@frozen
+class TextResponse(HttpResponse):
+    """A response whose value is its text."""
+
+    @property
+    def body(self) -> bytes:
+        """The text in UTF-8. Text that is not valid Unicode is escaped."""
+        return str(self.value).encode(errors="backslashreplace")
 
 
 @frozen

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 from kafka_msgs.admin.admin import Admin
 from kafka_msgs.admin.groups import AnyGroupDescription, GroupListing
 from kafka_msgs.admin.offset_resets import OffsetChange, OffsetTarget
 from kafka_msgs.admin.partitions import OffsetSpec
-from kafka_msgs.admin.results import Results
+from kafka_msgs.admin.results import PartialList, Results
 from kafka_msgs.cli.group_commands.group_source import LogBounds, Offsets, OffsetWithLag
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import BrokerError
 
-__all__ = ["BrokerGroups"]
+__all__ = ["BrokerGroups", "PartialBrokerGroups"]
 
+K = TypeVar("K")
 V = TypeVar("V")
 
 _NONE = -1
@@ -34,35 +35,35 @@ class BrokerGroups:
 
     def list_groups(self) -> Sequence[GroupListing]:
         """Return all groups; raises if a broker does not respond, because it may coordinate some groups."""
-        return sorted(self.admin.list_groups().all(), key=lambda group: group.group_id)
+        return sorted(self._listed(self.admin.list_groups()), key=lambda group: group.group_id)
 
     def describe_groups(self, groups: Collection[str], *, listed: bool = False) -> Mapping[str, AnyGroupDescription]:
         """Return the groups as described by their coordinators."""
         described = self.admin.describe_groups(groups)
-        return _existing(described) if listed else described.all()
+        return self._values(_existing(described)) if listed else described.all()
 
     def group_offsets(self, groups: Collection[str], *, share: bool = False) -> Mapping[str, Offsets]:
         """Return the offsets of groups, with one request per coordinator for any number of partitions."""
         none: dict[str, Offsets] = {group: {} for group in groups}
         if share:
-            started = _existing(self.admin.list_share_group_offsets(dict.fromkeys(groups)))
+            started = self._values(_existing(self.admin.list_share_group_offsets(dict.fromkeys(groups))))
             return none | {
                 group: {
                     partition: OffsetWithLag(
                         offset=stored.start_offset, leader_epoch=_known(stored.leader_epoch), lag=_known(stored.lag)
                     )
-                    for partition, stored in starts.all().items()
+                    for partition, stored in self._values(starts).items()
                     if stored.start_offset >= 0
                 }
                 for group, starts in started.items()
             }
-        committed = _existing(self.admin.list_offsets_of_groups(dict.fromkeys(groups)))
+        committed = self._values(_existing(self.admin.list_offsets_of_groups(dict.fromkeys(groups))))
         return none | {
             group: {
                 partition: OffsetWithLag(
                     offset=stored.offset, leader_epoch=_known(stored.leader_epoch), metadata=stored.metadata
                 )
-                for partition, stored in offsets.all().items()
+                for partition, stored in self._values(offsets).items()
                 if stored.offset >= 0
             }
             for group, offsets in committed.items()
@@ -124,15 +125,37 @@ class BrokerGroups:
     def report_problems(self) -> None:
         """Do nothing: requests raise their errors."""
 
+    def _listed(self, found: PartialList[V]) -> Sequence[V]:
+        """Return the whole list. Raises the first error."""
+        return found.all()
 
-def _existing(described: Results[str, V]) -> dict[str, V]:
-    """Return the results without missing groups. Raises any other error."""
-    missing = {
-        group
-        for group, error in described.errors.items()
-        if isinstance(error, BrokerError) and error.error == ErrorCode.GROUP_ID_NOT_FOUND
-    }
-    return {group: described[group] for group in described if group not in missing}
+    def _values(self, found: Results[K, V]) -> dict[K, V]:
+        """Return all values. Raises the first error."""
+        return found.all()
+
+
+@frozen
+class PartialBrokerGroups(BrokerGroups):
+    """The groups of a cluster, without the failed parts, which ``problems`` lists."""
+
+    problems: list[str] = field(factory=list)
+
+    def _listed(self, found: PartialList[V]) -> Sequence[V]:
+        self.problems.extend(f"groups of broker {broker}: {error}" for broker, error in found.errors.items())
+        return found.items
+
+    def _values(self, found: Results[K, V]) -> dict[K, V]:
+        self.problems.extend(f"{key}: {error}" for key, error in found.errors.items())
+        return found.ok
+
+
+def _existing(described: Results[str, V]) -> Results[str, V]:
+    """Return the results without missing groups."""
+    return Results({group: outcome for group, outcome in described.outcomes.items() if not _is_missing(outcome)})
+
+
+def _is_missing(outcome: object) -> bool:
+    return isinstance(outcome, BrokerError) and outcome.error == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def _known(value: int) -> int | None:

@@ -7,23 +7,25 @@ records themselves, which a consumer without a group reads.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import click
-from attrs import frozen
+from attrs import evolve, frozen
 
-from kafka_msgs.admin.groups import GroupListing
+from kafka_msgs.admin.groups import GroupListing, GroupMember
+from kafka_msgs.admin.streams_groups import StreamsGroupMemberDescription
 from kafka_msgs.cli.group_commands.broker_groups import BrokerGroups
-from kafka_msgs.cli.group_commands.group_source import LogBounds, OffsetWithLag
+from kafka_msgs.cli.group_commands.describe_rows import assigned_places
+from kafka_msgs.cli.group_commands.group_source import OffsetWithLag
+from kafka_msgs.cli.group_commands.lag_options import LagOptions
+from kafka_msgs.cli.group_commands.name_filter import NameFilter
 from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.enums import GroupType
-from kafka_msgs.report import Metric, Sample
 
-__all__ = ["Lag", "compute_lags", "metrics", "row_of"]
+__all__ = ["Lag", "compute_lags", "row_of"]
 
 _ONE_FETCH_BYTES: Final = 64 * 1024
 _QUIET_SECONDS: Final = 1.0
@@ -44,6 +46,7 @@ class Lag:
     partition: TopicPartition
     stored: OffsetWithLag
     end: int | None
+    owner: GroupMember | StreamsGroupMemberDescription | None = None
     unread_since: int | None = None
 
     @property
@@ -65,43 +68,40 @@ class Lag:
         return None if self.unread_since is None else max(0.0, now - self.unread_since / 1000)
 
 
-def compute_lags(source: BrokerGroups, requested: Collection[str], *, times: bool) -> list[Lag]:
-    """Return the lags of the named groups, or of all groups without names, the largest first.
+def compute_lags(source: BrokerGroups, options: LagOptions) -> list[Lag]:
+    """Return the lags of the selected groups and topics, the largest first.
 
     Raises ``click.ClickException`` for a group that does not exist.
     """
     listed = {group.group_id: group for group in source.list_groups()}
-    for name in requested:
-        if name not in listed:
-            raise click.ClickException(f"there is no group {name!r}")
-    chosen = [listed[name] for name in requested or listed]
-    lags = list(_lags(source, chosen))
-    since = _unread_times(source, [(lag.partition, lag.stored.offset) for lag in lags if lag.records]) if times else {}
+    lags = list(_lags(source, [listed[name] for name in options.select_groups(listed)], options.topic_filter))
+    places = [] if options.records_only else [(lag.partition, lag.stored.offset) for lag in lags if lag.records]
+    since = _unread_times(source, places) if places else {}
     dated = [
-        Lag(
-            group=lag.group,
-            partition=lag.partition,
-            stored=lag.stored,
-            end=lag.end,
-            unread_since=since.get((lag.partition, lag.stored.offset)) if lag.records else None,
-        )
-        for lag in lags
+        evolve(lag, unread_since=since.get((lag.partition, lag.stored.offset))) if lag.records else lag for lag in lags
     ]
     return sorted(dated, key=lambda lag: (lag.records is None, -(lag.records or 0), lag.group.group_id, lag.partition))
 
 
-def _lags(source: BrokerGroups, groups: Iterable[GroupListing]) -> Iterator[Lag]:
+def _lags(source: BrokerGroups, groups: Iterable[GroupListing], topics: NameFilter) -> Iterator[Lag]:
     by_name = {group.group_id: group for group in groups}
     share = [name for name, group in by_name.items() if group.type == GroupType.SHARE]
     others = [name for name in by_name if name not in share]
-    offsets = {**source.group_offsets(others), **source.group_offsets(share, share=True)}
-    bounds: Mapping[TopicPartition, LogBounds] = source.bounds(
-        {partition for stored in offsets.values() for partition in stored}
-    )
+    found = {**source.group_offsets(others), **source.group_offsets(share, share=True)}
+    offsets = {
+        name: {place: offset for place, offset in stored.items() if topics.accepts(place.topic)}
+        for name, stored in found.items()
+    }
+    owners = {
+        name: assigned_places(group) for name, group in source.describe_groups(list(by_name), listed=True).items()
+    }
+    bounds = source.bounds({partition for stored in offsets.values() for partition in stored})
     for name, stored in offsets.items():
         for partition, offset in stored.items():
             limits = bounds.get(partition)
-            yield Lag(group=by_name[name], partition=partition, stored=offset, end=limits and limits.latest)
+            owner = owners.get(name, {}).get(partition)
+            end = limits and limits.latest
+            yield Lag(group=by_name[name], partition=partition, stored=offset, end=end, owner=owner)
 
 
 def _unread_times(source: BrokerGroups, positions: Iterable[Position]) -> dict[Position, int]:
@@ -171,26 +171,8 @@ def row_of(lag: Lag, now: float | None = None) -> dict[str, Any]:
         "expireTimestamp": None,
         "expireTime": None,
         "topicId": None,
+        "clientId": lag.owner and lag.owner.client_id,
+        "clientHost": lag.owner and lag.owner.client_host,
+        "status": None,
+        "stale": False,
     }
-
-
-def metrics(rows: Collection[Mapping[str, Any]]) -> list[Metric]:
-    """Return the Prometheus metrics of lag rows."""
-    return [
-        Metric(
-            name=name,
-            help=about,
-            samples=tuple(Sample(_labels(row), row[column]) for row in rows if row[column] is not None),
-        )
-        for name, about, column in (
-            ("kafka_group_lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
-            ("kafka_group_ahead_records", "Offsets of the commit beyond the end of the partition.", "ahead"),
-            ("kafka_group_lag_seconds", "Age of the first record that the group has not read.", "lagSeconds"),
-            ("kafka_group_committed_offset", "The offset that the group committed last.", "committedOffset"),
-            ("kafka_group_end_offset", "The end of the partition.", "endOffset"),
-        )
-    ]
-
-
-def _labels(row: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(row[name]) for name in ("group", "topic", "partition")}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.model import BarPlot, Kind, Metric, ReportPart, Section
-from kafka_msgs.report.sections.table_building import Row, Rows, grouped, largest_first, metric_of, table_from
+from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.sections.table_building import Row, Rows, grouped, largest_first, metrics_of, table_from
 
 __all__ = ["WAITING", "client_part"]
 
@@ -37,6 +37,13 @@ _CLIENT: Final[dict[str, Kind | None]] = {
     "hosts": "number",
     "connections": "number",
     "oldVersions": "text",
+}
+_METRICS: Final = {
+    "kafka_client_exchanges": "exchanges",
+    **{f"kafka_client_latency_{name}_seconds": name for name in _LATENCIES},
+    "kafka_client_throttle_seconds": "throttle",
+    "kafka_client_errors": "errors",
+    "kafka_client_problems": "problems",
 }
 _SLOWEST: Final[dict[str, Kind | None]] = {
     "latency": "seconds",
@@ -74,7 +81,7 @@ def client_part(clients: Rows, versions: Rows, slowest: Rows, highest: Mapping[s
         *_plot(by_latency),
         table_from("The slowest exchanges that do not wait on purpose", exchanges, _SLOWEST),
     ]
-    return ReportPart(tuple(sections), _metrics(by_latency))
+    return ReportPart(tuple(sections), metrics_of(by_latency, _METRICS, client="clientId"))
 
 
 def _client(row: Row, old: str) -> dict[str, Any]:
@@ -114,20 +121,3 @@ def _plot(clients: Rows) -> list[Section]:
 def _milliseconds(seconds: float | None) -> float | None:
     """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
     return None if seconds is None else max(seconds, 1 / _MICROS) * _MILLIS
-
-
-def _metrics(clients: Rows) -> tuple[Metric, ...]:
-    labels = {"client": "clientId", "software": "software"}
-    return tuple(
-        metric_of(f"kafka_msgs_client_{name}", about, clients, column, labels)
-        for name, about, column in (
-            ("exchanges", "Requests of the client in the captures.", "exchanges"),
-            ("latency_p50_seconds", "Median of latencies, without requests that wait on purpose.", "p50"),
-            ("latency_p90_seconds", "90th percentile of the same.", "p90"),
-            ("latency_p99_seconds", "99th percentile of the same.", "p99"),
-            ("latency_max_seconds", "The longest of the same.", "max"),
-            ("throttle_seconds", "Sum of the throttle times in answers.", "throttle"),
-            ("errors", "Error codes other than 0 in answers.", "errors"),
-            ("problems", "Exchanges that could not be decoded.", "problems"),
-        )
-    )

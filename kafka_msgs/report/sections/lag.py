@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka_msgs.internal_topics.streams_metadata import decode_streams_metadata
-from kafka_msgs.report.model import BarPlot, Kind, Metric, ReportPart, Section
+from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.sections.lag_metrics import group_totals, lag_metrics, topic_totals
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
     grouped,
     largest_first,
-    metric_of,
-    metrics_of,
     subset_note,
     table_from,
 )
@@ -27,7 +26,6 @@ _SECOND_MS: Final = 1000
 _HOUR_MS: Final = 3_600_000
 _SHOWN_GROUPS: Final = 20
 _KEY: Final = ("group", "topic", "topicPartition")
-_LABELS: Final = {"group": "group", "topic": "topic", "partition": "topicPartition"}
 _TIME: Final[dict[str, Kind | None]] = {
     **dict.fromkeys(_KEY),
     "lag": "number",
@@ -56,19 +54,6 @@ _STREAMS: Final[dict[str, Kind | None]] = {
     "behindSeconds": "seconds",
     "processors": "text",
 }
-_METRICS: Final = tuple(
-    (f"kafka_msgs_group_{name}", about, column)
-    for name, about, column in (
-        ("lag_records", "Offsets between the committed offset and the end of the partition.", "lag"),
-        ("lag_seconds", "Age of the oldest record that the group has not consumed.", "lagSeconds"),
-        ("committed_offset", "The offset that the group committed last.", "committedOffset"),
-        ("end_offset", "The end of the partition.", "endOffset"),
-        ("consumed_per_hour", "Records an hour that the group has committed.", "consumedPerHour"),
-        ("produced_per_hour", "Records an hour that were written to the partition.", "producedPerHour"),
-        ("catch_up_seconds", "Time until the group has consumed all, at its rate.", "catchUpSeconds"),
-        ("streams_partition_time_seconds", "Partition time of Kafka Streams.", "partitionSeconds"),
-    )
-)
 _NOTE: Final = (
     "lagSeconds: age of the oldest record that is not consumed, at the newest time in the input; empty where the log "
     "of the partition is not in it; trendPerHour: produced less consumed since historySince, above 0 where a lag grows"
@@ -82,15 +67,18 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
     ``commitTimestampMs``. If known, it also has ``unreadMs``, the time of the oldest unconsumed record;
     ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``, the end of
     the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch. ``total`` is
-    the total number of rows, if ``rows`` contains only the rows with the largest lags. ``totals`` then has the exact
-    ``partitions`` and ``lag`` of each ``group``, including groups without a row.
+    the total number of rows, if ``rows`` contains only the rows with the largest lags. ``totals`` then has the rows of
+    ``topic_totals`` for all partitions, including groups without a row.
     """
     known = [with_times(row, as_of) for row in rows]
     timed = any(row["lagSeconds"] is not None for row in known)
     worst = largest_first(known, *(("lagSeconds", "lag") if timed else ("lag",)), *_KEY)
     groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
-    exact = {row["group"]: {name: row[name] for name in ("partitions", "lag")} for row in totals}
-    groups = [{**each, **exact.get(each["group"], {})} for each in groups]
+    totals = totals or topic_totals(rows)
+    exact = {
+        row["group"]: {name: row[name] for name in ("partitions", "unknown", "lag")} for row in group_totals(totals)
+    }
+    groups = [{**each, **exact[each["group"]]} for each in groups]
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
     sections: list[Section] = [
@@ -100,13 +88,7 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
     ]
     if streams:
         sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))
-    sums = [{"group": name, **each} for name, each in exact.items()] or groups
-    return ReportPart(tuple(sections), (*_metrics(known), _total_metric(sums)))
-
-
-def _total_metric(groups: Rows) -> Metric:
-    about = "Sum of the lags of the group in all partitions."
-    return metric_of("kafka_msgs_group_total_lag_records", about, groups, "lag", {"group": "group"})
+    return ReportPart(tuple(sections), lag_metrics(known, totals, partition="topicPartition"))
 
 
 def _plot(groups: Rows) -> list[Section]:
@@ -180,9 +162,8 @@ def _streams(row: Row, as_of: int | None) -> dict[str, Any]:
 
 
 def _group(name: str, rows: Rows) -> dict[str, Any]:
-    """Aggregate a group: record sums, the longest time lag, and the rates of partitions that have both rates."""
+    """Aggregate a group: the longest time lag, and the rates of partitions that have both rates."""
     rated = [row for row in rows if row["trendPerHour"] is not None]
-    lags = [row["lag"] for row in rows if row.get("lag") is not None]
     ages = [row["lagSeconds"] for row in rows if row["lagSeconds"] is not None]
     consumed, produced = (
         sum(row[column] for row in rated) if rated else None for column in ("consumedPerHour", "producedPerHour")
@@ -190,16 +171,9 @@ def _group(name: str, rows: Rows) -> dict[str, Any]:
     waits = [row["catchUpSeconds"] for row in rows]
     return {
         "group": name,
-        "partitions": len(rows),
-        "unknown": len(rows) - len(lags),
-        "lag": sum(lags) if lags else None,
         "lagSeconds": max(ages, default=None),
         "consumedPerHour": consumed,
         "producedPerHour": produced,
         "trendPerHour": None if consumed is None or produced is None else produced - consumed,
         "catchUpSeconds": None if None in waits else max(waits, default=None),
     }
-
-
-def _metrics(rows: Rows) -> tuple[Metric, ...]:
-    return metrics_of(rows, _LABELS, _METRICS)

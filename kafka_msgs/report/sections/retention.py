@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.model import Kind, ReportPart
+from kafka_msgs.report.model import Kind, Metric, ReportPart
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
     grouped,
     largest_first,
-    metric_of,
+    metrics_of,
     subset_note,
     table_from,
 )
@@ -25,6 +25,14 @@ __all__ = ["retention_part"]
 _SECOND_MS: Final = 1000
 _DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
+_PARTITION_METRICS: Final = {"kafka_partition_bytes": "bytes", "kafka_partition_segments": "segments"}
+_TOPIC_METRICS: Final = {
+    "kafka_topic_oldest_timestamp_seconds": "oldestSeconds",
+    "kafka_topic_growth_bytes_per_day": "bytesPerDay",
+    "kafka_topic_retention_seconds": "retentionSeconds",
+    "kafka_topic_retention_bytes": "retention.bytes",
+    "kafka_topic_overdue_seconds": "overdueSeconds",
+}
 _TIMES: Final[dict[str, Kind | None]] = {"oldest": "time", "newest": "time"}
 _TOPIC: Final[dict[str, Kind | None]] = {
     "topic": None,
@@ -172,21 +180,6 @@ def _by_offset(row: Row) -> str:
     return str(row["segment"])
 
 
-def _metrics(topics: Rows, partitions: Rows) -> tuple[Any, ...]:
-    place = {"topic": "topic", "partition": "partition"}
-    seconds = [{**row, "oldestSeconds": row["oldest"] / _SECOND_MS} for row in topics if row["oldest"] is not None]
-    topic = {"topic": "topic"}
-    return (
-        metric_of("kafka_msgs_partition_bytes", "Bytes of the log of one replica.", partitions, "bytes", place),
-        metric_of("kafka_msgs_partition_segments", "Segments of the log.", partitions, "segments", place),
-        metric_of(
-            "kafka_msgs_topic_oldest_timestamp_seconds", "Time of the oldest record.", seconds, "oldestSeconds", topic
-        ),
-        metric_of("kafka_msgs_topic_growth_bytes_per_day", "Bytes written a day.", topics, "bytesPerDay", topic),
-        metric_of("kafka_msgs_topic_retention_seconds", "What retention.ms says.", topics, "retentionSeconds", topic),
-        metric_of("kafka_msgs_topic_retention_bytes", "What retention.bytes says.", topics, "retention.bytes", topic),
-        metric_of(
-            "kafka_msgs_topic_overdue_seconds", "Age beyond retention.ms, closed segments.", topics, "overdueSeconds",
-            topic,
-        ),
-    )  # fmt: skip
+def _metrics(topics: Rows, partitions: Rows) -> tuple[Metric, ...]:
+    dated = [{**row, "oldestSeconds": None if row["oldest"] is None else row["oldest"] / _SECOND_MS} for row in topics]
+    return *metrics_of(partitions, _PARTITION_METRICS), *metrics_of(dated, _TOPIC_METRICS)

@@ -13,7 +13,7 @@ from kafka_msgs.report.sections.table_building import (
     grouped,
     largest_first,
     measure_spread,
-    metric_of,
+    metrics_of,
     subset_note,
     table_from,
 )
@@ -41,6 +41,12 @@ _BROKER: Final[dict[str, Kind | None]] = {
     "preferredBytes": "bytes",
     "replicaBytes": "bytes",
 }
+_BROKER_METRICS: Final = {
+    "kafka_broker_leaders": "leaders",
+    "kafka_broker_replicas": "replicas",
+    "kafka_broker_leader_bytes": "leaderBytes",
+    "kafka_broker_replica_bytes": "replicaBytes",
+}
 _MEMBERS: Final[dict[str, Kind | None]] = {
     "group": None,
     "members": "number",
@@ -49,6 +55,11 @@ _MEMBERS: Final[dict[str, Kind | None]] = {
     "most": "number",
     "skew": "number",
     "idle": "number",
+}
+_MEMBER_METRICS: Final = {
+    "kafka_group_members": "members",
+    "kafka_group_idle_members": "idle",
+    "kafka_group_assignment_skew_ratio": "skew",
 }
 _NOTE: Final = "skew: the largest by the mean, 1 where all are alike; variation: standard deviation by the mean"
 
@@ -60,13 +71,10 @@ def partition_part(rows: Rows, total: int | None = None) -> ReportPart:
     if ``rows`` contains only the largest ones.
     """
     topics = largest_first([_topic(name, each) for (name,), each in grouped(rows, "topic").items()], "skew", "topic")
-    labels, note = {"topic": "topic"}, subset_note(rows, total, "the most bytes", _NOTE)
+    note = subset_note(rows, total, "the most bytes", _NOTE)
     return ReportPart(
         (table_from("Skew between partitions of a topic, the largest first", topics, _TOPIC, note),),
-        (
-            metric_of("kafka_msgs_topic_skew_ratio", "Largest partition by the mean, bytes.", topics, "skew", labels),
-            metric_of("kafka_msgs_topic_bytes", "Bytes of the log of one replica.", topics, "bytes", labels),
-        ),
+        metrics_of(topics, {"kafka_topic_skew_ratio": "skew", "kafka_topic_bytes": "bytes"}),
     )
 
 
@@ -103,7 +111,7 @@ def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequ
         if leader >= 0:
             _count(brokers[leader], "leaders", "leaderBytes", sizes.get(place, 0))
     found: list[Row] = [{**each, "broker": broker} for broker, each in sorted(brokers.items())]
-    return ReportPart(tuple(_broker_sections(found)), _broker_metrics(found)) if found else ReportPart()
+    return ReportPart(tuple(_broker_sections(found)), metrics_of(found, _BROKER_METRICS)) if found else ReportPart()
 
 
 def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
@@ -126,18 +134,6 @@ def _broker_sections(brokers: Rows) -> list[Section]:
     ]
 
 
-def _broker_metrics(brokers: Rows) -> tuple[Any, ...]:
-    return tuple(
-        metric_of(f"kafka_msgs_broker_{name}", about, brokers, column, {"broker": "broker"})
-        for name, about, column in (
-            ("leaders", "Partitions that the broker leads.", "leaders"),
-            ("replicas", "Replicas that the broker has.", "replicas"),
-            ("leader_bytes", "Bytes of the partitions that the broker leads.", "leaderBytes"),
-            ("replica_bytes", "Bytes of the replicas that the broker has.", "replicaBytes"),
-        )
-    )
-
-
 def member_part(rows: Rows, total: int | None = None) -> ReportPart:
     """Return the skew of partitions and active tasks between the members of each group.
 
@@ -146,16 +142,10 @@ def member_part(rows: Rows, total: int | None = None) -> ReportPart:
     """
     groups = [_members(name, each) for (name,), each in grouped(rows, "group").items()]
     shown = largest_first(groups, "skew", "group")
-    labels, note = {"group": "group"}, subset_note(rows, total, "the most partitions", _NOTE.partition(";")[0])
+    note = subset_note(rows, total, "the most partitions", _NOTE.partition(";")[0])
     return ReportPart(
         (table_from("Skew between members of a group", shown, _MEMBERS, note),),
-        (
-            metric_of("kafka_msgs_group_members", "Members of the group.", shown, "members", labels),
-            metric_of("kafka_msgs_group_idle_members", "Members that have nothing.", shown, "idle", labels),
-            metric_of(
-                "kafka_msgs_group_assignment_skew_ratio", "Largest assignment by the mean.", shown, "skew", labels
-            ),
-        ),
+        metrics_of(shown, _MEMBER_METRICS),
     )
 
 

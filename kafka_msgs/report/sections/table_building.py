@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from attrs import frozen
 
-from kafka_msgs.report.model import Kind, Metric, Sample, Table
+from kafka_msgs.report.metric_definitions import DEFINITIONS
+from kafka_msgs.report.model import Kind, Metric, Sample, Table, metric
 
 __all__ = [
     "Row",
@@ -17,7 +18,6 @@ __all__ = [
     "grouped",
     "largest_first",
     "measure_spread",
-    "metric_of",
     "metrics_of",
     "subset_note",
     "table_from",
@@ -92,19 +92,19 @@ def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> st
     return "; ".join(filter(None, (some, note)))
 
 
-def metric_of(name: str, help_text: str, rows: Rows, column: str, labels: Mapping[str, str]) -> Metric:
-    """Return a gauge with a sample for each row that has a value; ``labels`` maps label names to columns."""
-    (metric,) = metrics_of(rows, labels, ((name, help_text, column),))
-    return metric
+def metrics_of(rows: Rows, columns: Mapping[str, str], **labels: str) -> tuple[Metric, ...]:
+    """Return metrics by name, each with a sample for each row that has a value in its column.
 
-
-def metrics_of(rows: Rows, labels: Mapping[str, str], gauges: Iterable[tuple[str, str, str]]) -> tuple[Metric, ...]:
-    """Return gauges, each given as name, help and column, like ``metric_of``. All gauges of a row share its labels."""
-    known = [{label: "" if row.get(each) is None else str(row[each]) for label, each in labels.items()} for row in rows]
-    return tuple(
-        Metric(name=name, help=help_text, samples=tuple(_samples(rows, column, known)))
-        for name, help_text, column in gauges
-    )
+    ``labels`` maps label names to columns; by default these have the name of the label. All metrics must have the same
+    labels, which the metrics of a row share. Labels that none of the rows has are omitted.
+    """
+    (names,) = {DEFINITIONS[name].labels for name in columns}
+    sources = {label: labels.get(label, label) for label in names}
+    present = {label: column for label, column in sources.items() if any(column in row for row in rows)}
+    known = [
+        {label: "" if row.get(each) is None else str(row[each]) for label, each in present.items()} for row in rows
+    ]
+    return tuple(metric(name, _samples(rows, column, known)) for name, column in columns.items())
 
 
 def _samples(rows: Rows, column: str, labels: Sequence[Mapping[str, str]]) -> Iterator[Sample]:

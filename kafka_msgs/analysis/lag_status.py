@@ -1,0 +1,161 @@
+"""The status of a group in a partition, from a window of its latest commits.
+
+The rules follow Burrow's: a fixed limit for the lag is too small for one topic and too large for another, but a lag
+that never shrinks within a window shows a slow, stuck or stopped consumer in any topic. The rules are pure functions of
+the window, the time and the lag. Commits in files and observations of a running cluster have the same history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
+
+from attrs import define, evolve, field, frozen
+
+from kafka_msgs.report.metric_definitions import LagStatus
+
+__all__ = ["STATUS_RULES", "LagHistory", "LagWindow", "Observation", "StatusRule"]
+
+WINDOW: Final = 10
+"""The default number of observations in a window."""
+DISTANCE_MS: Final = 1000
+"""The default time between observations: later observations within it replace earlier ones."""
+_FEWEST: Final = 3
+"""The number of observations below which the lag has no trend."""
+
+
+class Observation(NamedTuple):
+    """A sign of life of a consumer: usually a commit. ``time`` is in milliseconds since the epoch.
+
+    ``position`` orders observations, such as the commit's offset in its log. ``lag`` is None if it is unknown.
+    """
+
+    position: int
+    time: int
+    offset: int
+    lag: int | None = None
+
+
+@frozen
+class LagWindow:
+    """Observations, the time of the evaluation, the current lag, and the shortest time that a full window covers."""
+
+    observations: Sequence[Observation]
+    now: int
+    lag: int | None
+    shortest_ms: int
+
+    @property
+    def span(self) -> int:
+        """The time that the window covers in milliseconds, at least that of a full window with the shortest gaps."""
+        return max(self.observations[-1].time - self.observations[0].time, self.shortest_ms)
+
+
+@frozen
+class StatusRule:
+    """A rule: the status if the condition holds for a window. The first rule that holds decides."""
+
+    status: LagStatus
+    condition: str
+    holds: Callable[[LagWindow], bool]
+
+
+def _caught_up(window: LagWindow) -> bool:
+    return window.lag == 0
+
+
+def _stopped(window: LagWindow) -> bool:
+    return bool(window.observations) and window.now - window.observations[-1].time > window.span
+
+
+def _too_short(window: LagWindow) -> bool:
+    return len(window.observations) < _FEWEST
+
+
+def _rewound(window: LagWindow) -> bool:
+    return any(later.offset < earlier.offset for earlier, later in pairwise(window.observations))
+
+
+def _was_caught_up(window: LagWindow) -> bool:
+    return any(each.lag == 0 for each in window.observations)
+
+
+def _stalled(window: LagWindow) -> bool:
+    return len({each.offset for each in window.observations}) == 1 and _never_shrinks(window)
+
+
+def _never_shrinks(window: LagWindow) -> bool:
+    lags = [each.lag for each in window.observations if each.lag is not None]
+    return len(lags) >= _FEWEST and all(later >= earlier for earlier, later in pairwise(lags))
+
+
+STATUS_RULES: Final = (
+    StatusRule(LagStatus.UNKNOWN, "the end of the partition is unknown", lambda window: window.lag is None),
+    StatusRule(LagStatus.OK, "the current lag is 0", _caught_up),
+    StatusRule(LagStatus.STOPPED, "the last commit is longer ago than the time that the window covers", _stopped),
+    StatusRule(LagStatus.REWOUND, "an offset in the window is lower than the one before it", _rewound),
+    StatusRule(LagStatus.UNKNOWN, f"the window contains fewer than {_FEWEST} commits", _too_short),
+    StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", _was_caught_up),
+    StatusRule(LagStatus.STALLED, "all offsets in the window are equal, and the lag never shrinks", _stalled),
+    StatusRule(LagStatus.WARNING, "the offset advances, and the lag never shrinks", _never_shrinks),
+    StatusRule(LagStatus.OK, "the lag shrinks at least once in the window", lambda window: True),
+)
+"""The rules, in the order in which they are checked."""
+
+LagAt: TypeAlias = Callable[[Observation], "int | None"]
+
+
+@define
+class LagHistory:
+    """The latest observations of a group in one partition: at most ``size``, one per ``distance_ms`` of time.
+
+    Of several observations in the same span of ``distance_ms``, the one with the highest position counts. The content
+    is therefore independent of the order in which observations and histories are added.
+    """
+
+    size: int = WINDOW
+    distance_ms: int = DISTANCE_MS
+    _by_slot: dict[int, Observation] = field(factory=dict)
+
+    def add(self, observation: Observation) -> None:
+        """Add an observation."""
+        slot = observation.time // self.distance_ms
+        self._by_slot[slot] = max(self._by_slot.get(slot, observation), observation, key=lambda each: each[:3])
+        if len(self._by_slot) > self.size:
+            del self._by_slot[min(self._by_slot)]
+
+    def merge(self, other: LagHistory) -> None:
+        """Add the observations of another history of the same partition."""
+        for observation in other._by_slot.values():
+            self.add(observation)
+
+    def drop_before(self, position: int) -> None:
+        """Remove the observations before a position: those before the deletion of the committed offset."""
+        self._by_slot = {slot: each for slot, each in self._by_slot.items() if each.position >= position}
+
+    @property
+    def observations(self) -> list[Observation]:
+        """The observations in the window, by time."""
+        return [self._by_slot[slot] for slot in sorted(self._by_slot)]
+
+    def status(self, now: int, lag: int | None, lag_at: LagAt | None = None) -> LagStatus:
+        """Return the status at a time in milliseconds, with the current lag.
+
+        ``lag_at`` returns the lag at an observation that does not have it. It is only called if the rules need it.
+        """
+        window = LagWindow(self.observations, now, lag, (self.size - 1) * self.distance_ms)
+        for number, rule in enumerate(STATUS_RULES):
+            if number == _FIRST_WITH_LAGS and lag_at is not None:
+                window = evolve(window, observations=[_with_lag(each, lag_at) for each in window.observations])
+            if rule.holds(window):
+                return rule.status
+        raise AssertionError("the last rule always holds")
+
+
+_FIRST_WITH_LAGS: Final = next(number for number, rule in enumerate(STATUS_RULES) if rule.holds is _was_caught_up)
+"""The first rule that needs the lags of earlier observations."""
+
+
+def _with_lag(observation: Observation, lag_at: LagAt) -> Observation:
+    return observation._replace(lag=lag_at(observation)) if observation.lag is None else observation

@@ -1,0 +1,132 @@
+"""Lags in log directories: the rows of committed offsets with their owners, and the status from the latest commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
+from kafka_msgs.analysis.lag_status import LagHistory, Observation
+from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+from kafka_msgs.cli.group_commands.lag_options import LagOptions
+from kafka_msgs.cli.log_groups import names_in
+from kafka_msgs.cli.render.output import id_text
+from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_times
+from kafka_msgs.internal_topics.group_descriptions import MemberDescription
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.partition_discovery import partitions_in
+from kafka_msgs.log.timestamps import LocalTimes, newest_of
+
+__all__ = ["rows_in_files"]
+
+Row: TypeAlias = dict[str, Any]
+Place: TypeAlias = tuple[str, str, int]
+_CURRENT: Final = "current"
+
+
+def rows_in_files(found: GroupsRead, log_dirs: Sequence[Path], options: LagOptions) -> list[Row]:
+    """Return the rows of the selected groups and topics, the largest lag first. Raises ``OSError``."""
+    groups = {group.description.group_id: group for group in found.groups}
+    names = names_in(log_dirs)
+    rows = [
+        _row(groups[name], offset, owners.get((offset.topic, offset.partition)))
+        for name in options.select_groups(groups)
+        for owners in [_owners(groups[name], names)]
+        for offset in groups[name].offsets
+        if options.topic_filter.accepts(offset.topic)
+    ]
+    if options.status:
+        rows = list(_with_status(rows, partitions_in(log_dirs)))
+    return sorted(rows, key=_largest_lag_first)
+
+
+def _largest_lag_first(row: Mapping[str, Any]) -> tuple[bool, int, str, str, int]:
+    lag = row["lag"]
+    return lag is None, -(lag or 0), row["group"], row["topic"], row["partition"]
+
+
+def _owners(group: GroupWithOffsets, names: Mapping[str, str]) -> dict[tuple[str, int], MemberDescription]:
+    """Return the member that owns each partition."""
+    return {
+        (each.topic or names.get(str(each.topic_id), ""), each.partition): member
+        for member in group.description.members
+        for each in member.assigned
+        if each.role == "partition" and each.status == _CURRENT
+    }
+
+
+def _row(group: GroupWithOffsets, committed: GroupOffset, owner: MemberDescription | None) -> Row:
+    return {
+        "group": group.description.group_id,
+        "state": group.description.state,
+        "topic": committed.topic,
+        "partition": committed.partition,
+        "committedOffset": committed.offset,
+        "endOffset": committed.end_offset,
+        "lag": committed.lag,
+        "ahead": committed.ahead,
+        "lagSeconds": None,
+        "unreadTimestamp": None,
+        "unreadTime": None,
+        "unreadSince": None,
+        "leaderEpoch": committed.leader_epoch,
+        "metadata": committed.metadata,
+        **streams_times(committed.metadata),
+        "commitTimestamp": committed.commit_timestamp,
+        "commitTime": iso_of_ms(committed.commit_timestamp),
+        "committed": short_time(committed.commit_timestamp),
+        "expireTimestamp": committed.expire_timestamp,
+        "expireTime": iso_of_ms(committed.expire_timestamp),
+        "topicId": None if committed.topic_id is None else id_text(committed.topic_id),
+        "clientId": owner and owner.client_id,
+        "clientHost": owner and owner.client_host,
+        "status": None,
+        "stale": committed.stale,
+    }
+
+
+def _with_status(rows: Sequence[Row], partitions: Sequence[Partition]) -> Iterable[Row]:
+    """Yield rows with their status at the newest time in the logs and commits. It is UNKNOWN for share groups."""
+    logs = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
+    histories = _histories(each for each in partitions if each.topic == OFFSETS_TOPIC)
+    read = {(row["topic"], row["partition"]) for row in rows} & logs.keys()
+    now = newest_of([*(logs[place].latest_timestamp() for place in read), *(row["commitTimestamp"] for row in rows)])
+    for row in rows:
+        history = histories.get((row["group"], row["topic"], row["partition"]), LagHistory())
+        yield {**row, "status": _status(history, row, now or 0, logs.get((row["topic"], row["partition"])))}
+
+
+def _status(history: LagHistory, row: Row, now: int, log: LocalTimes | None) -> str:
+    def lag_at(commit: Observation) -> int | None:
+        end = None if log is None else log.end_offset_at(commit.time, row["endOffset"])
+        return None if end is None else max(0, end - commit.offset)
+
+    return history.status(now, row["lag"], lag_at).name
+
+
+def _histories(partitions: Iterable[Partition]) -> dict[Place, LagHistory]:
+    """Return the latest commits. If a group has commits in two partitions, the one with the newest commit counts."""
+    from kafka_msgs.analysis.commit_windows import CommitWindows
+
+    found: dict[Place, LagHistory] = {}
+    for partition in partitions:
+        windows = CommitWindows()
+        for batch in _classified(partition):
+            windows.add(batch)
+        for place, history in windows.histories.items():
+            if place not in found or found[place].observations[-1].time < history.observations[-1].time:
+                found[place] = history
+    return found
+
+
+def _classified(partition: Partition) -> Iterable[Any]:
+    """Yield the records of a partition. Damage is omitted: the command reports it when it reads the offsets."""
+    from kafka_msgs.analysis.record_classification import RECORD_COLUMNS, classify
+    from kafka_msgs.columns.record_tables import walk_record_table
+    from kafka_msgs.errors import KafkaMsgsError
+
+    for segment in partition.segments:
+        for item in walk_record_table(segment.path, columns=RECORD_COLUMNS):
+            if not isinstance(item, KafkaMsgsError):
+                yield classify(item, segment.path.name, segment.base_offset)
