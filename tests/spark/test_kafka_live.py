@@ -105,7 +105,7 @@ def test_a_table_has_every_record_with_the_columns_of_the_log(
 ) -> None:
     topic = new_topic(kafka_cluster, 2, configs=KEPT)
     fill(kafka_cluster, topic, range(500))
-    frame = table(spark, kafka_cluster, subscribe=topic, splitOffsets="100")
+    frame = table(spark, kafka_cluster, subscribe=topic, maxRecordsPerPartition="100")
     assert frame.rdd.getNumPartitions() >= 5
     rows = frame.collect()
     assert sorted(int(row.value) for row in rows) == list(range(500))
@@ -136,7 +136,7 @@ def test_only_committed_records_are_read_where_that_is_asked_for(
     topic = new_topic(kafka_cluster, configs=KEPT)
     fill_in_transactions(kafka_cluster, topic)
     assert numbers_in(table(spark, kafka_cluster, subscribe=topic)) == list(range(30))
-    committed = table(spark, kafka_cluster, subscribe=topic, isolation="read_committed", splitOffsets="3")
+    committed = table(spark, kafka_cluster, subscribe=topic, isolation="read_committed", maxRecordsPerPartition="3")
     assert numbers_in(committed) == [*range(10), *range(20, 30)]
 
 

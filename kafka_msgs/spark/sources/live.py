@@ -6,7 +6,9 @@ and end positions, and ``live_writing`` writes. It connects with ``kafka_msgs.cl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,10 +30,11 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafka_msgs.client import ClientConfig, TopicPartition
+from kafka_msgs.client import ClientConfig
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
-from kafka_msgs.spark.sources.live_properties import choose, consumer_keywords
+from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits, TriggerLimits
+from kafka_msgs.spark.sources.live_properties import choose, consumer_keywords, progress_group
 from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
@@ -39,25 +42,22 @@ from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions, log_columns
 from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
 
-__all__ = ["KafkaLiveSource", "LiveOffsetRange", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
+__all__ = ["KafkaLiveSource", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 
 _SOURCE: Final = "kafka-live"
 _NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
 """Columns of ``kafka-log`` that a broker does not provide."""
 _COMMITTED: Final = "read_committed"
 _ISOLATIONS: Final = ("read_uncommitted", _COMMITTED)
+_LATE: Final = "latest"
+_STRATEGIES: Final = ("error", _LATE)
+_OF_STREAMS: Final = (
+    "minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxTriggerDelay", "commitOffsets", "groupIdPrefix",
+)  # fmt: skip
+_OF_TABLES: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _PATIENCE: Final = 60.0
 """The seconds that a task waits for records that must exist."""
 _ROWS: Final = 65_536
-
-
-@frozen
-class LiveOffsetRange:
-    """The input of one task: the records of a partition from offset ``start`` to before ``end``."""
-
-    place: TopicPartition
-    start: int
-    end: int
 
 
 @frozen(kw_only=True)
@@ -70,36 +70,41 @@ class LiveReadOptions:
     subscription: LiveSubscription
     starting: StartingOffsets
     ending: StartingOffsets
+    skips_late: bool
+    """Whether a partition without a record at its starting time starts at its end."""
     committed: bool
     fails_on_data_loss: bool
-    max_offsets: int | None
-    split_offsets: int | None
+    triggers: TriggerLimits
+    tasks: TaskLimits
+    group: str | None
+    """The group that stores the progress of a stream, or None."""
     reading: RowOptions
 
     @classmethod
     def of(cls, options: Options, *, streaming: bool) -> LiveReadOptions:
         """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
         properties = options.properties("kafka.")
+        group = progress_group(options, properties)
         consumer = consumer_keywords(options, properties)
         isolation = None if options.text("isolation") is None else options.choice("isolation", _ISOLATIONS, "")
         return cls(
             properties=properties,
             consumer=consumer,
             subscription=LiveSubscription.of(options),
-            starting=StartingOffsets.of(
-                options, "startingOffsets", "startingTimestamp", LATEST if streaming else EARLIEST
-            ),
-            ending=StartingOffsets.of(options, "endingOffsets", "endingTimestamp", LATEST),
+            starting=StartingOffsets.of(options, "starting", LATEST if streaming else EARLIEST),
+            ending=StartingOffsets.of(options, "ending", LATEST),
+            skips_late=options.choice("startingOffsetsByTimestampStrategy", _STRATEGIES, _LATE) == _LATE,
             committed=choose(options, "isolation", consumer.pop("isolation_level", None), isolation, "") == _COMMITTED,
             fails_on_data_loss=options.flag("failOnDataLoss", True),
-            max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
-            split_offsets=options.count("splitOffsets", 0) or None,
+            triggers=TriggerLimits.of(options),
+            tasks=TaskLimits.of(options),
+            group=group,
             reading=_reading(options),
         )
 
     def topics(self) -> LiveTopics:
         """Return the driver's connection."""
-        return LiveTopics(self.properties, self.subscription, committed=self.committed)
+        return LiveTopics(self.properties, self.subscription, committed=self.committed, skips_late=self.skips_late)
 
     def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """Return the offset ranges of tasks between two positions."""
@@ -109,9 +114,8 @@ class LiveReadOptions:
             if stop < first and self.fails_on_data_loss:
                 reason = f"it ends at offset {stop}, before offset {first}: records were lost (failOnDataLoss)"
                 raise OffsetPositionError(topic=place.topic, partition=place.partition, reason=reason)
-            step = self.split_offsets or max(1, stop - first)
-            found += [LiveOffsetRange(place, at, min(at + step, stop)) for at in range(first, stop, step)]
-        return [InputPartition(each) for each in found]
+            found += [LiveOffsetRange(place, first, stop)] if first < stop else []
+        return [InputPartition(each) for each in self.tasks.split(found)]
 
     def rows(self, part: LiveOffsetRange | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range. Spark passes None if there is nothing to read.
@@ -151,8 +155,13 @@ def _within(table: Any, part: LiveOffsetRange) -> Iterator[pa.RecordBatch]:
 def _reading(options: Options) -> RowOptions:
     mode = options.choice("mode", MODES, PERMISSIVE)
     columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
+    headers = options.flag("includeHeaders", True)
+    if columns is not None and options.text("includeHeaders") is not None:
+        options.refuse("includeHeaders", "it has no effect with columns, which may contain headers")
     return RowOptions(
-        columns=log_columns(columns, decoded, mode, source=_SOURCE, without=_NOT_LIVE),
+        columns=log_columns(
+            columns, decoded, mode, source=_SOURCE, without=_NOT_LIVE if headers else _NOT_LIVE | {"headers"}
+        ),
         decoded=tuple(decoded),
         mode=mode,
     )
@@ -171,15 +180,15 @@ class KafkaLiveSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._live(StructType(), streaming=False).reading.schema
+        return self._live(StructType(), streaming=False, without=()).reading.schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
-        return LiveReader(self._live(schema, streaming=False))
+        return LiveReader(self._live(schema, streaming=False, without=_OF_STREAMS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LiveStreamReader(self._live(schema, streaming=True))
+        return LiveStreamReader(self._live(schema, streaming=True, without=_OF_TABLES))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. Topics are appended to in every mode."""
@@ -189,8 +198,11 @@ class KafkaLiveSource(DataSource):
         """Return the writer of a stream."""
         return LiveStreamWriter(self._writing(schema))
 
-    def _live(self, schema: StructType, *, streaming: bool) -> LiveReadOptions:
+    def _live(self, schema: StructType, *, streaming: bool, without: Sequence[str]) -> LiveReadOptions:
         options = Options(self.name(), self._options)
+        for name in without:
+            if options.text(name) is not None:
+                options.refuse(name, f"it has no effect in a {'stream' if streaming else 'table'}")
         found = LiveReadOptions.of(options, streaming=streaming)
         options.done()
         check_schema(self.name(), schema, found.reading.schema)
@@ -213,7 +225,7 @@ class LiveReader(DataSourceReader):
         """Return the ranges."""
         topics = self.live.topics()
         try:
-            start, end = topics.resolved(self.live.starting), topics.resolved(self.live.ending)
+            start, end = topics.starting(self.live.starting), topics.ending(self.live.ending)
             return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
         finally:
             topics.close()
@@ -230,10 +242,11 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.live = live
         self._topics: LiveTopics | None = None
         self._target: Offsets | None = None
+        self._last_batch = -inf
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the driver's connection, because tasks open their own."""
-        return {"live": self.live, "_topics": None, "_target": self._target}
+        return {"live": self.live, "_topics": None, "_target": None, "_last_batch": -inf}
 
     @property
     def topics(self) -> LiveTopics:
@@ -244,19 +257,29 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
-        return to_json(self.topics.resolved(self.live.starting))
+        return to_json(self.topics.starting(self.live.starting))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Return the end of the next batch."""
+        """Return the end of the next batch, which is ``start`` for a batch that is delayed."""
         end = self.topics.ends() if self._target is None else self._target
         begin = self.topics.starts(from_json(start), end)
+        if not isinstance(limit, ReadAllAvailable) and self._delays(begin, end):
+            return start
         if isinstance(limit, ReadMaxRows):
             end = limit_offsets(begin, end, limit.max_rows)
         return to_json(begin | end)
 
+    def _delays(self, begin: Offsets, end: Offsets) -> bool:
+        """Return whether the next batch is delayed. With ``availableNow`` it is not, because the stream ends then."""
+        now, size = time.monotonic(), sum(max(0, stop - begin[place]) for place, stop in end.items())
+        if self._target is None and self.live.triggers.delays(size, now - self._last_batch):
+            return True
+        self._last_batch = now if size else self._last_batch
+        return False
+
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of a batch."""
-        return ReadAllAvailable() if self.live.max_offsets is None else ReadMaxRows(self.live.max_offsets)
+        return self.live.triggers.read_limit
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Record the current end of the topics as the end of the stream."""
@@ -276,7 +299,9 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.live.rows(partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint contains the offsets."""
+        """Commit the offsets to the group of ``commitOffsets``. The stream itself uses those of its checkpoint."""
+        if self.live.group is not None:
+            self.topics.commit(self.live.group, from_json(end))
 
     def stop(self) -> None:
         """Close the driver's connection."""

@@ -1,12 +1,13 @@
 """The options ``kafka.*`` of ``kafka-live``: Kafka's client properties, each one used or refused.
 
 A property that would have no effect is an error, because a job that relies on it would read or write other data than
-intended. Offsets and groups are Spark's: its checkpoint has the position of a stream.
+intended. Offsets are Spark's: its checkpoint has the position of a stream, and a group receives a copy on request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from kafka_msgs.client.consumer.config import parse_consumer_properties
@@ -15,7 +16,7 @@ from kafka_msgs.client.property_parsing import resolve_names
 from kafka_msgs.client.property_table import UNSUPPORTED, find_setting, is_ignored
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["choose", "consumer_keywords", "producer_keywords"]
+__all__ = ["choose", "consumer_keywords", "producer_keywords", "progress_group"]
 
 _CONSUMER: Final = frozenset(
     ["buffer_max_bytes", "check_crc", "client_rack", "fetch_max_bytes", "fetch_max_wait", "fetch_min_bytes",
@@ -50,6 +51,24 @@ def _check(options: Options, name: str, *, used: object) -> None:
     is_known = find_setting(name) is not None or is_ignored(name) or name in UNSUPPORTED
     if is_known and not used:
         options.refuse(f"kafka.{name}", _NO_EFFECT)
+
+
+def progress_group(options: Options, properties: dict[str, str]) -> str | None:
+    """Return the group that stores the progress of a stream, or None; take its name out of the properties.
+
+    The name is ``kafka.group.id``, or ``groupIdPrefix`` with a digest of the subscription, which is the same in every
+    run. Raises ``OptionError`` for names without an effect.
+    """
+    prefix, is_used = options.text("groupIdPrefix"), options.flag("commitOffsets", False)
+    group = properties.pop("group.id", None) if is_used else None
+    if prefix is not None and (group is not None or not is_used):
+        options.refuse("groupIdPrefix", f"it has no effect with{' kafka.group.id' if group else 'out commitOffsets'}")
+    if is_used and not (group or prefix):
+        options.refuse("commitOffsets", "it needs the name of a group: kafka.group.id or groupIdPrefix")
+    if prefix is None:
+        return group
+    topics = "\0".join(options.text(name, "") or "" for name in ("subscribe", "subscribePattern", "assign"))
+    return f"{prefix}-{sha256(topics.encode()).hexdigest()[:16]}"
 
 
 def choose(options: Options, name: str, keyword: Any, own: Any, default: Any) -> Any:

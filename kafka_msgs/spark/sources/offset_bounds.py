@@ -23,8 +23,8 @@ from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
 
 __all__ = ["ByteRange", "OffsetBounds", "offset_of"]
 
-_START: Final = ("startingOffsets", "startingTimestamp")
-_END: Final = ("endingOffsets", "endingTimestamp")
+_START: Final = "starting"
+_END: Final = "ending"
 _REFUSED: Final = {
     _START: (LATEST, "reading cannot begin at the latest offset (-1)"),
     _END: (EARLIEST, "reading cannot end at the earliest offset (-2)"),
@@ -68,21 +68,22 @@ class OffsetBounds:
 
     def check_table(self, source: str) -> None:
         """Raise ``OptionError`` for bounds that are invalid for a table."""
-        for names, position in ((_START, self.starting), (_END, self.ending)):
-            wrong, reason = _REFUSED[names]
+        for prefix, position in ((_START, self.starting), (_END, self.ending)):
+            wrong, reason = _REFUSED[prefix]
             if wrong in (position.time, *position.offsets.values()):
-                raise OptionError(source=source, option=names[0], value=None, reason=reason)
+                raise OptionError(source=source, option=f"{prefix}Offsets", value=None, reason=reason)
 
     def check_stream(self, source: str) -> None:
         """Raise ``OptionError`` for bounds that are invalid for a stream, which has no end."""
         if self.ending != _LATEST:
-            option = _END[0] if self.ending.offsets or self.ending.time < 0 else _END[1]
-            raise OptionError(source=source, option=option, value=None, reason="a stream does not end")
+            raise OptionError(
+                source=source, option=self.ending.option(_END), value=None, reason="a stream does not end"
+            )
 
     def places(self) -> Iterator[tuple[str, str, int]]:
         """Yield the partitions given in options, each preceded by the option name."""
-        for option, position in ((_START[0], self.starting), (_END[0], self.ending)):
-            yield from ((option, *place) for place in position.offsets)
+        for prefix, position in ((_START, self.starting), (_END, self.ending)):
+            yield from ((position.option(prefix), *place) for place in (*position.offsets, *position.times))
 
     def stretches(self, files: Iterable[LogFile]) -> Iterator[ByteRange]:
         """Yield the byte ranges to read from files sorted by partition and offset. Raises ``OSError``."""
@@ -102,10 +103,10 @@ class OffsetBounds:
                 yield _stretch(file, end, lookup, wanted)
 
 
-def _position(options: Options, names: tuple[str, str], default: int) -> StartingOffsets:
-    found = StartingOffsets.of(options, *names, default)
+def _position(options: Options, prefix: str, default: int) -> StartingOffsets:
+    found = StartingOffsets.of(options, prefix, default)
     if any(offset < EARLIEST for offset in found.offsets.values()):
-        options.refuse(names[0], "an offset is not negative")
+        options.refuse(f"{prefix}Offsets", "an offset is not negative")
     return found
 
 
@@ -129,13 +130,14 @@ def _lookup(file: LogFile, end: int) -> SegmentLookup:
 
 def offset_of(position: StartingOffsets, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
     """Return the offset of a position in the partition of ``first``, or ``LARGEST`` for a position after its end."""
-    given = position.offsets.get((first.topic or "", -1 if first.partition is None else first.partition))
-    if given is not None or position.time < 0:
-        known = position.time if given is None else given
+    place = first.topic or "", -1 if first.partition is None else first.partition
+    given, time = position.offsets.get(place), position.time_of(place)
+    if given is not None or time < 0:
+        known = time if given is None else given
         return _MEANT.get(known, known)
     for segment in segments:
         with suppress(FileNotFoundError):
-            if (found := segment.first_at(position.time)) is not None:
+            if (found := segment.first_at(time)) is not None:
                 return found
     return LARGEST
 

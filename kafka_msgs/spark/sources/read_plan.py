@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from attrs import evolve, field, frozen
@@ -133,6 +133,10 @@ class LogReader(DataSourceReader):
     def __init__(self, plan: ReadPlan, reading: RowOptions) -> None:
         self.plan = plan
         self.reading = reading
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Omit the plan, because its paths may be a list of all logs, and tasks have their own parts."""
+        return self.__dict__ | {"plan": None}
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits."""
