@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
-from kafka_msgs.broker.broker_interface import Authorizer, TransactionJoiner
+from kafka_msgs.broker.broker_interface import Authorizer, FollowerView, TransactionJoiner
 from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_storage import ClusterStorage
@@ -34,7 +34,6 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic
 from kafka_msgs.broker.faults import FaultInjector
-from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
@@ -57,7 +56,7 @@ from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBr
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord

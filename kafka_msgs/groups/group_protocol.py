@@ -26,20 +26,18 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_operation import GroupServices
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response
 
 __all__ = [
     "Api",
-    "GroupHook",
     "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
@@ -67,7 +65,7 @@ def accept_any(services: GroupServices, context: RequestContext, request: Any) -
 def check_group_id(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
     if not request.group_id:
-        raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+        raise GroupError(ErrorCode.INVALID_GROUP_ID)
 
 
 @frozen(kw_only=True)
@@ -205,5 +203,5 @@ def client_error_for(error: ApiError) -> GroupError:
     """Return the client error for an error of an operation."""
     mapped = _OPERATION_ERRORS.get(error.error)
     if mapped is not None:
-        return GroupError(error=mapped)
-    return error if isinstance(error, GroupError) else GroupError(error=error.error, message=error.message)
+        return GroupError(mapped)
+    return error if isinstance(error, GroupError) else GroupError(error.error, error.message)

@@ -25,7 +25,7 @@ from kafka_msgs.broker.controller.topics import TopicToCreate
 from kafka_msgs.broker.coordinators.leadership import iter_records
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.errors import UnknownInternalTopicError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log import AbortedTransaction
 from kafka_msgs.records import ConsumerRecord, RecordBatch, read_batches

@@ -18,8 +18,8 @@ from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, Sh
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, RequestRefusedError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 
 __all__ = ["ClusterSharePersister", "ShareCoordinatorService", "call_share_coordinator", "find_share_service"]
 
@@ -73,7 +73,7 @@ def find_share_service(cluster: BrokerInterface, key: SharePartitionKey) -> Shar
         auto_create_topic(cluster, SHARE_GROUP_STATE)
     leader = leader_of(cluster, SHARE_GROUP_STATE, partition_for_key(key.text, _partitions(cluster)))
     if leader is None:
-        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return ShareCoordinatorService.of_broker(cluster, leader)
 
 
@@ -108,4 +108,4 @@ class ClusterSharePersister:
         try:
             call_share_coordinator(self._cluster, key, request)
         except ApiError as error:
-            raise GroupError(error=error.error, message=error.message) from error
+            raise GroupError(error.error, error.message) from error

@@ -21,8 +21,8 @@ from kafka_msgs.broker.transactions import PendingCompletion, TopicPartition, Tr
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
 from kafka_msgs.groups.runtime.output import CoordinatorOutput, ProducerIdAndEpoch
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 
 __all__ = ["TransactionCoordinatorService", "join_transaction"]
@@ -172,11 +172,11 @@ def join_transaction(
         return guard
     host = TransactionCoordinatorService.of_id(cluster, transactional_id)
     if host is None:
-        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     place = TopicPartition(log.topic, log.partition)
     error = host.verify_or_add_partition(transactional_id, ProducerIdAndEpoch(*producer), place, adds=adds)
     if error is ErrorCode.TRANSACTION_ABORTABLE and not abortable:
         error = ErrorCode.INVALID_TXN_STATE
     if error is not ErrorCode.NONE:
-        raise RequestRefusedError(error=error)
+        raise RequestRefusedError(error)
     return guard

@@ -83,7 +83,7 @@ def commit_transactional_offsets(
         errors = _commit_in_transaction(op, context, request)
     except GroupError as error:
         if context.version < _MEMBER_EPOCHS_SINCE and error.error is ErrorCode.STALE_MEMBER_EPOCH:
-            raise GroupError(error=ErrorCode.ILLEGAL_GENERATION) from None
+            raise GroupError(ErrorCode.ILLEGAL_GENERATION) from None
         raise
     return _transactional_response(request, errors)
 
@@ -123,7 +123,7 @@ def _check(
         return None
     if context.version >= not_found_since:
         raise group_not_found(request.group_id)
-    raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    raise GroupError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def _commit(

@@ -12,8 +12,12 @@ from kafka_msgs.groups.offsets.commit import (
     refuse_commit,
     refuse_transactional_commit,
 )
-from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
-from kafka_msgs.groups.offsets.expiration import delete_offsets_of_topics, schedule_expiry
+from kafka_msgs.groups.offsets.deletion import (
+    delete_offsets,
+    delete_offsets_of_topics,
+    refuse_offset_delete,
+    schedule_expiry,
+)
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey

@@ -1,10 +1,4 @@
-"""Tables with Kafka's iteration order.
-
-Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its responses,
-records and timers is the order of these tables: by the slot of the hash code, and within a slot the newest first. A
-``TimelineHashMap`` is a dict that tracks the size of Kafka's table, and ``iter_kafka_order`` returns its keys in
-Kafka's order.
-"""
+"""Tables in Kafka's order of iteration, and the partition of a key, both from Java's hash codes."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 from uuid import UUID
 
-__all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code"]
+__all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code", "partition_for_key"]
 
 K = TypeVar("K", bound=str | int | UUID)
 V = TypeVar("V")
@@ -80,3 +74,12 @@ def _string_hash(text: str) -> int:
 
 def _signed(code: int) -> int:
     return code - 2**32 if code >= 2**31 else code
+
+
+_INT32_MIN: Final = -(2**31)
+
+
+def partition_for_key(key: str, partitions: int) -> int:
+    """Return the partition for a key, in a topic with this number of partitions."""
+    code = java_hash_code(key)
+    return (0 if code == _INT32_MIN else abs(code)) % partitions

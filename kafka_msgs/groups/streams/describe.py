@@ -99,7 +99,7 @@ def _topology(op: OperationContext, group: StreamsGroup) -> Topology:
         subtopologies = [_configured(key, each) for key, each in configured.subtopologies.items()]
         return Topology(epoch=configured.epoch, subtopologies=tuple(subtopologies))
     if group.topology is None:
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return Topology(epoch=group.topology.epoch, subtopologies=tuple(_unconfigured(group.topology)))
 
 

@@ -14,8 +14,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup
-from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
+from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup, check_fetch, committing_member, stale
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
@@ -225,7 +224,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     def validate_delete(self, op: GroupOperation) -> None:
         """Refuse to delete a group with members."""
         if self.members:
-            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 
     def metadata_record(self, **changes: Any) -> records.Record:
         """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""

@@ -28,7 +28,6 @@ from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams import fencing, membership, records
-from kafka_msgs.groups.streams.classic_metadata import with_classic_member
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.extension import resolve_patterns, streams_extension
@@ -40,14 +39,14 @@ from kafka_msgs.groups.streams.group import (
     initial_rebalance_key,
 )
 from kafka_msgs.groups.streams.heartbeat_response import answer
+from kafka_msgs.groups.streams.member import with_classic_member
 from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
 from kafka_msgs.groups.streams.task_offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
-from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
+from kafka_msgs.groups.streams.topology import StreamsTopology, accepted_topology, topology_value
 from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
-from kafka_msgs.groups.streams.topology_updates import accepted_topology
 from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka, invalid_request
-from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -238,7 +237,7 @@ class HeartbeatHandler:
         known, requested = self.group.topology, self.request.topology
         if requested is None:
             if known is None:
-                raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
         topology = StreamsTopology(topology_value(requested))
         if known is None:

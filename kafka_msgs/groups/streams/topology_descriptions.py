@@ -78,8 +78,8 @@ def _check(
 ) -> None:
     if services.plugin is None:
         raise GroupError(
-            error=ErrorCode.UNSUPPORTED_VERSION,
-            message="The broker has no streams group topology description plugin configured.",
+            ErrorCode.UNSUPPORTED_VERSION,
+            "The broker has no streams group topology description plugin configured.",
         )
     check_names(("MemberId", request.member_id), ("GroupId", request.group_id))
 

@@ -15,7 +15,7 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import leader_of
 from kafka_msgs.broker.server_call import ServerCall
-from kafka_msgs.groups.runtime.coordinator_partition import partition_for_key
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
