@@ -206,10 +206,6 @@ def sync(
     return answer
 
 
-def _refuse_sync(request: SyncGroupRequest, error: GroupError, version: int) -> SyncGroupResponse:
-    return SyncGroupResponse(error_code=error.error)
-
-
 # Heartbeat.
 
 
@@ -299,20 +295,13 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=JoinGroupRequest,
-            group=lambda request: request.group_id,
             handle=join,
             refuse=_refuse_join,
             check=_check_join,
         ),
-        SingleGroupApi(
-            request=SyncGroupRequest, group=lambda request: request.group_id, handle=sync, refuse=_refuse_sync
-        ),
-        SingleGroupApi(
-            request=HeartbeatRequest, group=lambda request: request.group_id, handle=heartbeat, refuse=_refuse_heartbeat
-        ),
-        SingleGroupApi(
-            request=LeaveGroupRequest, group=lambda request: request.group_id, handle=leave, refuse=_refuse_leave
-        ),
+        SingleGroupApi(request=SyncGroupRequest, handle=sync),
+        SingleGroupApi(request=HeartbeatRequest, handle=heartbeat, refuse=_refuse_heartbeat),
+        SingleGroupApi(request=LeaveGroupRequest, handle=leave, refuse=_refuse_leave),
         MultiGroupApi(
             request=DescribeGroupsRequest,
             groups=lambda request, version: ((group_id, group_id) for group_id in request.groups),

@@ -1,4 +1,4 @@
-"""The definition of a protocol as table rows, which ``protocols`` collects.
+"""The definition of a protocol as table rows, which ``coordinator.PROTOCOLS`` collects.
 
 A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and its hooks for loaded and
 unloaded partitions and for topic changes. ``SingleGroupApi`` defines an api about one group, and ``MultiGroupApi`` an
@@ -6,12 +6,7 @@ api about a list of groups, or about all groups.
 
 Example of an api::
 
-    SingleGroupApi(
-        request=HeartbeatRequest,
-        group=lambda request: request.group_id,
-        handle=heartbeat,
-        refuse=lambda request, error, version: HeartbeatResponse(error_code=error.error),
-    )
+    SingleGroupApi(request=HeartbeatRequest, handle=heartbeat)
 """
 
 from __future__ import annotations
@@ -35,6 +30,7 @@ from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response
+from kafka_msgs.wire.error_responses import error_response
 
 __all__ = [
     "Api",
@@ -46,6 +42,7 @@ __all__ = [
     "accept_any",
     "check_group_id",
     "client_error_for",
+    "describe_api",
     "each_group",
 ]
 
@@ -68,19 +65,22 @@ def check_group_id(services: GroupServices, context: RequestContext, request: An
         raise GroupError(ErrorCode.INVALID_GROUP_ID)
 
 
+def _refuse(request: Any, error: GroupError, version: int) -> Any:
+    return error_response(request, error.error, version, error_message=error.message)
+
+
 @frozen(kw_only=True)
 class SingleGroupApi(Generic[Req, Res]):
-    """An api about one group.
+    """An api about one group, which the request names.
 
     ``check`` raises ``GroupError`` for an invalid request. ``handle`` is the handler. ``refuse`` builds the response
-    for an error, at a version. ``producer`` returns the producer of the transaction that the records of the request
-    belong to.
+    for an error, at a version; by default it has the error wherever the response has one. ``producer`` returns the
+    producer of the transaction that the records of the request belong to.
     """
 
     request: type[Req]
-    group: Callable[[Req], str]
     handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
-    refuse: Callable[[Req, GroupError, int], Res]
+    refuse: Callable[[Req, GroupError, int], Res] = _refuse
     check: Callable[[GroupServices, RequestContext, Req], None] = check_group_id
     producer: Callable[[Req], ProducerIdAndEpoch] | None = None
 
@@ -104,6 +104,21 @@ class MultiGroupApi(Generic[Req, Res, Item]):
     respond: Callable[[Req, Sequence[Item], int], Res]
     is_read_only: Callable[[Req], bool] = lambda request: True
     one_operation_each: bool = False
+
+
+def describe_api(
+    request: type[Req],
+    handle: Callable[[OperationContext, RequestContext, Req, Sequence[str]], Sequence[Item]],
+    refuse: Callable[[str, GroupError, int], Item],
+) -> MultiGroupApi[Req, Any, Item]:
+    """Return an api that describes groups of one kind."""
+    return MultiGroupApi(
+        request=request,
+        groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
+        handle=handle,
+        refuse=refuse,
+        respond=lambda request, groups, version: request.response_class()(groups=tuple(groups)),
+    )
 
 
 Api: TypeAlias = SingleGroupApi[Any, Any] | MultiGroupApi[Any, Any, Any]

@@ -45,7 +45,7 @@ def handle_single(
     """Handle a request about one group."""
     try:
         api.check(shards.services, context, request)
-        shard = _shard(shards, shards.partition_for(api.group(request)))
+        shard = _shard(shards, shards.partition_for(request.group_id))
     except GroupError as error:
         answer(api.refuse(request, error, context.version))
         return

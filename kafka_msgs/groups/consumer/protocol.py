@@ -16,7 +16,7 @@ from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import fence_member, find_group
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
-from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_rebalance, schedule_session
 from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
 from kafka_msgs.groups.operation import OperationContext, ShardState
@@ -29,9 +29,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.messages import consumer_group_describe_response as response
 from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
-from kafka_msgs.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
-from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
 from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
@@ -160,20 +158,10 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=ConsumerGroupHeartbeatRequest,
-            group=lambda request: request.group_id,
             handle=heartbeat,
-            refuse=lambda request, error, version: ConsumerGroupHeartbeatResponse(
-                error_code=error.error, error_message=error.message
-            ),
             check=check_heartbeat,
         ),
-        MultiGroupApi(
-            request=ConsumerGroupDescribeRequest,
-            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-            handle=describe,
-            refuse=refuse_description,
-            respond=lambda request, groups, version: ConsumerGroupDescribeResponse(groups=tuple(groups)),
-        ),
+        describe_api(ConsumerGroupDescribeRequest, describe, refuse_description),
     ),
     appliers=APPLIERS,
     on_loaded={"consumer": _loaded},

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import Group, OffsetAndPosition, group_not_found
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.metrics import OFFSET_DELETIONS, OFFSET_EXPIRATIONS
@@ -25,7 +24,7 @@ from kafka_msgs.messages.offset_delete_response import (
 )
 from kafka_msgs.schema import ZERO_UUID
 
-__all__ = ["delete_offsets", "delete_offsets_of_topics", "refuse_offset_delete", "schedule_expiry"]
+__all__ = ["delete_offsets", "delete_offsets_of_topics", "schedule_expiry"]
 
 
 def delete_offsets(op: OperationContext, context: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
@@ -60,11 +59,6 @@ def _delete_topic(
             for each in topic.partitions
         ),
     )
-
-
-def refuse_offset_delete(request: OffsetDeleteRequest, error: GroupError, version: int) -> OffsetDeleteResponse:
-    """Return the response with an error for the whole request."""
-    return OffsetDeleteResponse(error_code=error.error)
 
 
 _TIMER: Final = "expire-group-metadata"

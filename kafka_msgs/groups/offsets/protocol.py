@@ -9,13 +9,10 @@ from kafka_msgs.groups.offsets.appliers import apply_legacy_offset, apply_marker
 from kafka_msgs.groups.offsets.commit import (
     commit_offsets,
     commit_transactional_offsets,
-    refuse_commit,
-    refuse_transactional_commit,
 )
 from kafka_msgs.groups.offsets.deletion import (
     delete_offsets,
     delete_offsets_of_topics,
-    refuse_offset_delete,
     schedule_expiry,
 )
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
@@ -33,23 +30,17 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=OffsetCommitRequest,
-            group=lambda request: request.group_id,
             handle=commit_offsets,
-            refuse=refuse_commit,
             check=accept_any,
         ),
         SingleGroupApi(
             request=TxnOffsetCommitRequest,
-            group=lambda request: request.group_id,
             handle=commit_transactional_offsets,
-            refuse=refuse_transactional_commit,
             producer=lambda request: ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         ),
         SingleGroupApi(
             request=OffsetDeleteRequest,
-            group=lambda request: request.group_id,
             handle=delete_offsets,
-            refuse=refuse_offset_delete,
         ),
         MultiGroupApi(
             request=OffsetFetchRequest,

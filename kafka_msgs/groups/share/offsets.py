@@ -197,7 +197,6 @@ def _text(error: GroupError) -> str | None:
 OFFSET_APIS: Final[tuple[Api, ...]] = (
     SingleGroupApi(
         request=AlterShareGroupOffsetsRequest,
-        group=lambda request: request.group_id,
         handle=alter_offsets,
         refuse=lambda request, error, version: altered.AlterShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)
@@ -205,7 +204,6 @@ OFFSET_APIS: Final[tuple[Api, ...]] = (
     ),
     SingleGroupApi(
         request=DeleteShareGroupOffsetsRequest,
-        group=lambda request: request.group_id,
         handle=delete_offsets,
         refuse=lambda request, error, version: deleted.DeleteShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)

@@ -10,7 +10,7 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_session
 from kafka_msgs.groups.modern_records import (
     apply_group,
@@ -34,7 +34,6 @@ from kafka_msgs.messages import share_group_describe_response as response
 from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
 from kafka_msgs.messages.share_group_metadata_key import ShareGroupMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
@@ -138,20 +137,10 @@ PROTOCOL: Final = GroupProtocol(
         *OFFSET_APIS,
         SingleGroupApi(
             request=ShareGroupHeartbeatRequest,
-            group=lambda request: request.group_id,
             handle=heartbeat,
-            refuse=lambda request, error, version: ShareGroupHeartbeatResponse(
-                error_code=error.error, error_message=error.message
-            ),
             check=check_heartbeat,
         ),
-        MultiGroupApi(
-            request=ShareGroupDescribeRequest,
-            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-            handle=describe,
-            refuse=_refuse,
-            respond=lambda request, groups, version: response.ShareGroupDescribeResponse(groups=tuple(groups)),
-        ),
+        describe_api(ShareGroupDescribeRequest, describe, _refuse),
     ),
     appliers=APPLIERS,
     on_loaded={"share": _loaded},

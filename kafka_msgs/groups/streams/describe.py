@@ -8,7 +8,7 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
-from kafka_msgs.groups.group_protocol import MultiGroupApi
+from kafka_msgs.groups.group_protocol import describe_api
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
@@ -35,7 +35,6 @@ from kafka_msgs.messages.streams_group_describe_response import (
     Endpoint,
     KeyValue,
     Member,
-    StreamsGroupDescribeResponse,
     Subtopology,
     TaskIds,
     TaskOffset,
@@ -206,14 +205,8 @@ def _sorted_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=string_key))
 
 
-def _refuse(group_id: str, error: GroupError, version: int) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=error.error)
-
-
-DESCRIBE: Final = MultiGroupApi(
-    request=StreamsGroupDescribeRequest,
-    groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-    handle=describe,
-    refuse=_refuse,
-    respond=lambda request, groups, version: StreamsGroupDescribeResponse(groups=tuple(groups)),
+DESCRIBE: Final = describe_api(
+    StreamsGroupDescribeRequest,
+    describe,
+    lambda group_id, error, version: DescribedGroup(group_id=group_id, error_code=error.error),
 )

@@ -7,7 +7,6 @@ from typing import Final
 
 from attrs import evolve
 
-from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, TopicChange
 from kafka_msgs.groups.modern_group import (
     LEAVE_EPOCH,
@@ -36,7 +35,6 @@ from kafka_msgs.messages import streams_group_current_member_assignment_value as
 from kafka_msgs.messages.streams_group_current_member_assignment_key import StreamsGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.streams_group_current_member_assignment_value import StreamsGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.messages.streams_group_member_metadata_key import StreamsGroupMemberMetadataKey
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
@@ -284,10 +282,6 @@ APPLIERS: Final[Mapping[type[Message], Applier]] = {
 }
 
 
-def _refuse(request: StreamsGroupHeartbeatRequest, error: GroupError, version: int) -> StreamsGroupHeartbeatResponse:
-    return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
-
-
 def _refresh(op: OperationContext, group: StreamsGroup) -> None:
     group.request_refresh()
 
@@ -304,9 +298,7 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=StreamsGroupHeartbeatRequest,
-            group=lambda request: request.group_id,
             handle=heartbeat,
-            refuse=_refuse,
             check=check,
         ),
         DESCRIBE,

@@ -217,16 +217,8 @@ def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
     )
 
 
-def _refuse(
-    request: StreamsGroupTopologyDescriptionUpdateRequest, error: GroupError, version: int
-) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.error, error_message=error.message)
-
-
 UPDATE: Final = SingleGroupApi(
     request=StreamsGroupTopologyDescriptionUpdateRequest,
-    group=lambda request: request.group_id,
     handle=update,
-    refuse=_refuse,
     check=_check,
 )
