@@ -19,9 +19,10 @@ from kafka_msgs.groups.streams.configured_topology import (
     configure,
 )
 from kafka_msgs.groups.streams.extension import resolve_patterns
-from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
+from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.soft_state import TaskOffsets
 from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology

@@ -16,9 +16,10 @@ from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
-from kafka_msgs.groups.streams.group import StreamsGroup, TopicCreation
+from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.soft_state import TopicCreation
 from kafka_msgs.groups.streams.target_assignment import TAGS
 from kafka_msgs.groups.streams.tasks import TaskId, grouped
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest

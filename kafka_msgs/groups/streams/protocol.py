@@ -228,9 +228,7 @@ def _remove(changes: Changes, group: StreamsGroup, member_id: str) -> None:
         changes.delete(group.static_members, member.metadata.instance_id)
     changes.delete(group.endpoint_members, member_id)
     changes.delete(group.classic_members, member_id)
-    group.soft.endpoints.pop(member_id, None)
-    group.soft.offsets.pop(member_id, None)
-    group.soft.statuses.pop(member_id, None)
+    group.soft.forget_member(member_id)
     _forget_shutdown(group)
 
 

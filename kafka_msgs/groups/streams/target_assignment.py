@@ -21,7 +21,7 @@ from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup, initial_rebalance_key
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.task_offsets import by_process
+from kafka_msgs.groups.streams.soft_state import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import keep_tasks_of_old_topology
 
@@ -173,7 +173,7 @@ def _specified_members(
     reports = group.soft.offsets
     ends = {each: _offsets(reports[each].end_offsets) for each in members if each in reports}
     if op.profile.streams.shares_offsets:
-        shared = {process: _offsets(offsets) for process, offsets in by_process(group, members).items()}
+        shared = {process: _offsets(offsets) for process, offsets in by_process(reports, members).items()}
         offsets = {each: shared.get(members[each].metadata.process_id, {}) for each in members}
     else:
         offsets = {each: _offsets(reports[each].offsets) for each in members if each in reports}
