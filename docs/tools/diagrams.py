@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from docs.tools.svg_drawing import MARGIN, Box, arrow, picture
-from kafka_msgs.groups.classic.classic_state import VALID_PREVIOUS_STATES, ClassicGroupState
-from kafka_msgs.groups.runtime.coordinator_state import VALID_TRANSITIONS, CoordinatorState
+from kafka_msgs.groups.classic.members import VALID_PREVIOUS_STATES, ClassicGroupState
+from kafka_msgs.groups.runtime.shard import VALID_TRANSITIONS, CoordinatorState
 from kafka_msgs_generator.atomic_write import write_atomically
 
 __all__ = ["DESIGN", "layers", "main", "pictures"]

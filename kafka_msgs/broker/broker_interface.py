@@ -6,22 +6,53 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from attrs import frozen
+
 from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.image import PartitionKey
-from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.log_manager import LogManager
 from kafka_msgs.broker.storage import PartitionLog, VerificationGuard
 from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
+from kafka_msgs.error_codes import ErrorCode
+from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.security.tokens import TokenValidator
+if TYPE_CHECKING:
+    from kafka_msgs.broker.storage import PartitionLog
 
-__all__ = ["Authorizer", "BrokerInterface", "TransactionJoiner"]
+__all__ = ["LEADER_VIEW", "Authorizer", "BrokerInterface", "FollowerView", "TransactionJoiner"]
+
+
+@frozen
+class FollowerView:
+    """The first offset of a follower, and the offset after its last one. None is the offset of the leader."""
+
+    start: int | None = None
+    end: int | None = None
+
+    def start_of(self, log: PartitionLog) -> int:
+        """Return the log start offset."""
+        return log.log_start_offset if self.start is None else max(self.start, log.log_start_offset)
+
+    def limit(self, offset: int) -> int:
+        """Return the high watermark or the last stable offset of the follower, from the offset of the leader."""
+        return offset if self.end is None else min(self.end, offset)
+
+    def check(self, log: PartitionLog, offset: int) -> None:
+        """Raise ``RequestRefusedError`` with OFFSET_OUT_OF_RANGE for an offset that the follower does not have."""
+        if not self.start_of(log) <= offset <= self.limit(log.log_end_offset):
+            raise RequestRefusedError(ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+LEADER_VIEW = FollowerView()
+"""The view of the leader, and of a follower without faults."""
+
 
 Authorizer: TypeAlias = Callable[[ClientSession, AclOperation, ResourceType, str], bool]
 """Return whether a client session may perform an operation on the resource with this type and name."""

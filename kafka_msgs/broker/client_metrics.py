@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.controller.image import MetadataDelta
     from kafka_msgs.broker.otlp_metrics import ClientMetric
 
-__all__ = ["ALL_METRICS", "DEFAULT_INTERVAL_MS", "ClientMetrics", "MetricsSubscription", "PushedMetrics"]
+__all__ = ["ALL_METRICS", "ClientMetrics", "MetricsSubscription", "PushedMetrics"]
 
 ALL_METRICS: Final = "*"
 DEFAULT_INTERVAL_MS: Final = 300_000

@@ -16,25 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
-from kafka_msgs.broker.broker_interface import Authorizer, TransactionJoiner
+from kafka_msgs.broker.broker_interface import Authorizer, FollowerView, TransactionJoiner
 from kafka_msgs.broker.client_metrics import ClientMetrics
 from kafka_msgs.broker.client_session import ClientSession
 from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
-from kafka_msgs.broker.controller.elections import (
-    elect_leader,
-    leader_changes_on_start,
-    leader_changes_on_stop,
-    replace_replicas,
-)
-from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, PartitionKey, PartitionRegistration
+from kafka_msgs.broker.controller.elections import leader_changes_on_start, leader_changes_on_stop
+from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, PartitionKey
 from kafka_msgs.broker.controller.image_writer import image_records
-from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
-from kafka_msgs.broker.coordinators.leadership import auto_create_topic
 from kafka_msgs.broker.faults import FaultInjector
-from kafka_msgs.broker.follower_view import FollowerView
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
@@ -58,7 +50,6 @@ from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
-from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.log.writers.small_files import uuid_text
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.versions import VersionRange
@@ -108,7 +99,8 @@ class Cluster:
             open_store = open_store or self.storage.open_store
         self.controller_id = self.broker_ids[0]
         self.configs = BrokerConfigs(
-            {**config.embedded_defaults(len(self.broker_ids)), **config.configs}, self._dynamic_configs
+            {**config.embedded_defaults(len(self.broker_ids)), **config.configs},
+            lambda: self.image.configs.get((ConfigResourceType.BROKER, ""), {}),
         )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
         self.dispatch = ApiDispatcher(all_handlers(), config)
@@ -162,9 +154,6 @@ class Cluster:
         from kafka_msgs.broker.security.oauthbearer import new_token_validator
 
         return new_token_validator(self.configs)
-
-    def _dynamic_configs(self) -> Mapping[str, str]:
-        return self.image.configs.get((ConfigResourceType.BROKER, ""), {})
 
     def _window(self, name: str) -> Window:
         number = self.configs.number
@@ -292,7 +281,8 @@ class Cluster:
                 for each in self.config.listeners
                 if each.name in listening
             }
-            self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, self._log_dir(broker_id), meters)
+            log_dir = self.new_id() if self.storage is None else self.storage.id_of(broker_id)
+            self.brokers[broker_id] = VirtualBroker(broker_id, listening, advertised, log_dir, meters)
         if self.storage is not None:
             self._recover(self.storage)
         if self.storage is None or self.storage.is_new:
@@ -304,8 +294,7 @@ class Cluster:
         self._register(*self.brokers.values())
         for record in elect_missing_leaders(self.image, min(self.brokers)):
             self.commit([record])
-        self.call_later(self.configs.number("log.initial.task.delay.ms"), self._remove_old)
-        self.call_later(self.configs.number("log.cleaner.backoff.ms"), self._compact)
+        self.log_manager.start_cleaning(self._checkpoint)
 
     def _recover(self, storage: ClusterStorage) -> None:
         delta = recover_image(self.image, storage.records(), storage.end_offset)
@@ -313,16 +302,7 @@ class Cluster:
             self.apply(records, delta)
         self._publish(delta)
 
-    def _remove_old(self) -> None:
-        self.call_later(self.configs.number("log.retention.check.interval.ms"), self._remove_old)
-        self._clean(compacted=False)
-
-    def _compact(self) -> None:
-        self.call_later(max(1, self.configs.number("log.cleaner.backoff.ms")), self._compact)
-        self._clean(compacted=True)
-
-    def _clean(self, *, compacted: bool) -> None:
-        self.log_manager.clean(compacted=compacted)
+    def _checkpoint(self) -> None:
         if self.storage is not None:
             self.storage.checkpoint()
             self._snapshot(self.storage)
@@ -330,9 +310,6 @@ class Cluster:
     def _snapshot(self, directory: ClusterStorage) -> None:
         limit = self.configs.number("metadata.log.max.record.bytes.between.snapshots")
         directory.snapshot(partial(image_records, self.image), self.now, after_bytes=limit)
-
-    def _log_dir(self, broker_id: int) -> UUID:
-        return self.new_id() if self.storage is None else self.storage.id_of(broker_id)
 
     def close(self) -> None:
         """Close all connections and the directory. The cluster cannot be used again."""
@@ -350,7 +327,7 @@ class Cluster:
 
     def start_broker(self, broker_id: int) -> None:
         """Start a stopped broker: it registers, listens at its addresses, and is in sync immediately."""
-        broker = self._broker(broker_id)
+        broker = self.broker(broker_id)
         if broker.running:
             return
         if self.network is not None:
@@ -359,63 +336,16 @@ class Cluster:
 
     def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down cleanly: its leaderships move first, then its connections close."""
-        broker = self._broker(broker_id)
+        broker = self.broker(broker_id)
         if broker.running:
             self.commit([controlled_shutdown_record(self.image, broker_id)])
             self._shut_down_broker(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
         """End a broker like a crash: its connections are reset, then its leaderships move."""
-        broker = self._broker(broker_id)
+        broker = self.broker(broker_id)
         if broker.running:
             self._shut_down_broker(broker, reset=True)
-
-    def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
-        """Make a broker the leader of a partition, adding it to the replicas if necessary.
-
-        Raises ``OptionError`` if the partition does not exist or the broker does not run.
-        """
-        state = self._partition(topic, partition)
-        if not self._broker(broker_id).running:
-            raise _wrong("broker_id", broker_id, "the broker does not run")
-        if broker_id not in state.replicas:
-            self.commit([replace_replicas(self.image, state, (broker_id, *state.replicas[1:]))])
-            state = self._partition(topic, partition)
-        if state.leader != broker_id:
-            self.commit([elect_leader(state, broker_id)])
-
-    def _partition(self, topic: str, partition: int) -> PartitionRegistration:
-        found = self.image.topics.get(topic)
-        state = self.image.partition(found.id, partition) if found else None
-        if state is None:
-            raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
-        return state
-
-    def set_follower_offsets(
-        self, topic: str, partition: int, broker_id: int, start: int | None, end: int | None
-    ) -> None:
-        """Limit the offsets that consumers see on a follower. See ``SetFollowerOffsets``. Raises ``OptionError``."""
-        state = self._partition(topic, partition)
-        if self._broker(broker_id).id not in state.replicas:
-            raise _wrong("broker_id", broker_id, f"the replicas are {', '.join(map(str, state.replicas))}")
-        self.follower_views[broker_id, state.key] = FollowerView(start, end)
-
-    def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None:
-        """Make a broker the coordinator of a group, or of a transactional id if ``topic`` is ``__transaction_state``.
-
-        The broker becomes the leader of the partition that holds the state of ``key``. The topic is created if it is
-        missing. Raises ``OptionError`` if the broker does not run.
-        """
-        if topic not in self.image.topics:
-            auto_create_topic(self, topic)
-        partitions = len(self.image.topics[topic].partitions)
-        self.move_leader(topic, partition_for_key(key, partitions), broker_id)
-
-    def move_controller(self, broker_id: int) -> None:
-        """Make another broker the controller in responses. Raises ``OptionError`` if it does not run."""
-        if not self._broker(broker_id).running:
-            raise _wrong("broker_id", broker_id, "the broker does not run")
-        self.controller_id = broker_id
 
     def _register(self, *brokers: VirtualBroker) -> None:
         """Register brokers, assign their partitions, and unfence them, as a starting broker does."""
@@ -455,7 +385,8 @@ class Cluster:
         session.on_close(partial(sessions.__delitem__, session.id))
         return session
 
-    def _broker(self, broker_id: int) -> VirtualBroker:
+    def broker(self, broker_id: int) -> VirtualBroker:
+        """Return a broker. Raises ``OptionError`` for an unknown broker id."""
         if broker_id not in self.brokers:
             raise _wrong("broker_id", broker_id, f"the brokers are {', '.join(map(str, self.brokers))}")
         return self.brokers[broker_id]

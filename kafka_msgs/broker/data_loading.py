@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka_msgs.broker.initial_data import InitialAcl, InitialData, InitialOffset, InitialRecord, InitialTopic
-from kafka_msgs.broker.internal_client import InternalClient
+from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import InternalError, OptionError
+from kafka_msgs.message import Request, Response
 from kafka_msgs.messages.create_acls_request import AclCreation, CreateAclsRequest
 from kafka_msgs.messages.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from kafka_msgs.messages.find_coordinator_request import FindCoordinatorRequest
@@ -25,6 +27,60 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.cluster import Cluster
 
 __all__ = ["load_initial_data"]
+
+R = TypeVar("R", bound=Response)
+
+_CLIENT_ID: Final = "kafka-msgs-broker"
+
+
+class InternalClient:
+    """A client within the cluster, for requests with immediate responses. Faults and quotas do not affect it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._response: Response | None = None
+
+    def send(self, request: Request[R], version: int, broker_id: int | None = None) -> R:
+        """Return the response of a broker, by default the controller."""
+        cluster = self._cluster
+        session = cluster.open_session(
+            cluster.controller_id if broker_id is None else broker_id, listener=cluster.config.listeners[0]
+        )
+        session.authenticated = True
+        self._response = None
+        call = ServerCall(
+            cluster=cluster,
+            session=session,
+            request=request,
+            version=version,
+            transport=self,
+            client_id=_CLIENT_ID,
+            received_at=cluster.now,
+        )
+        with self._all_permissions():
+            cluster.dispatch.run(cluster, call)
+        session.end()
+        if self._response is None:
+            raise InternalError(reason=f"{request.INFO.name} has no immediate response")
+        return cast("R", self._response)
+
+    @contextmanager
+    def _all_permissions(self) -> Iterator[None]:
+        authorizer = self._cluster.authorizer
+        if authorizer is not None:
+            self._cluster.authorizer = lambda *_: True
+        try:
+            yield
+        finally:
+            self._cluster.authorizer = authorizer
+
+    def reply(self, call: ServerCall[Any], response: Response | None) -> None:
+        """Store the response."""
+        self._response = response
+
+    def disconnect(self, call: ServerCall[Any], *, reset: bool = False) -> None:
+        """Store nothing: the request fails."""
+
 
 _CREATE_TOPICS: Final = 7
 _CREATE_ACLS: Final = 3

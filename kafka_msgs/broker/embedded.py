@@ -18,8 +18,15 @@ from kafka_msgs.broker.clock import Clock, SystemClock
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_changes import replace_configs
-from kafka_msgs.broker.controller.internal_topic_configs import TRANSACTION_STATE
-from kafka_msgs.broker.faults import At, FaultInjector
+from kafka_msgs.broker.faults import (
+    At,
+    FaultInjector,
+    MoveController,
+    MoveGroupCoordinator,
+    MoveLeader,
+    MoveTransactionCoordinator,
+    SetFollowerOffsets,
+)
 from kafka_msgs.broker.request_log import RequestLog
 from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.enums import ConfigResourceType
@@ -151,7 +158,7 @@ class _Embedded(ABC):
 
         Raises ``OptionError`` if the partition does not exist or the broker does not run.
         """
-        self.run(lambda cluster: cluster.move_leader(topic, partition, broker_id))
+        self.run(MoveLeader(topic, partition, broker_id).apply)
 
     def set_follower_offsets(
         self, topic: str, partition: int, broker_id: int, *, start: int | None = None, end: int | None = None
@@ -160,11 +167,11 @@ class _Embedded(ABC):
 
         Raises ``OptionError`` if the broker has no replica of the partition.
         """
-        self.run(lambda cluster: cluster.set_follower_offsets(topic, partition, broker_id, start, end))
+        self.run(SetFollowerOffsets(topic, partition, broker_id, start, end).apply)
 
     def move_group_coordinator(self, group_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a group. Raises ``OptionError`` if the broker does not run."""
-        self.run(lambda cluster: cluster.move_coordinator(group_id, broker_id))
+        self.run(MoveGroupCoordinator(group_id, broker_id).apply)
 
     def force_assignment(self, group_id: str, target: ForcedTarget | None) -> None:
         """Choose the target assignment of a consumer group (KIP-848) instead of its assignor.
@@ -185,11 +192,11 @@ class _Embedded(ABC):
 
     def move_transaction_coordinator(self, transactional_id: str, broker_id: int) -> None:
         """Make a broker the coordinator of a transactional id. Raises ``OptionError`` if the broker does not run."""
-        self.run(lambda cluster: cluster.move_coordinator(transactional_id, broker_id, TRANSACTION_STATE))
+        self.run(MoveTransactionCoordinator(transactional_id, broker_id).apply)
 
     def move_controller(self, broker_id: int) -> None:
         """Make another broker the controller in responses. Raises ``OptionError`` if it does not run."""
-        self.run(lambda cluster: cluster.move_controller(broker_id))
+        self.run(MoveController(broker_id).apply)
 
     def jump_clock(self, ms: int) -> None:
         """Make the brokers' clock jump by ``ms``, back if negative. See ``Cluster.jump_clock``."""

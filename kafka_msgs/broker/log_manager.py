@@ -110,11 +110,22 @@ class LogManager:
             self.watches.setdefault(key, {})[watch] = None
         return watch
 
-    def clean(self, *, compacted: bool) -> None:
-        """Apply retention or compaction, and store the offsets for the checkpoint files.
+    def start_cleaning(self, after_each: Callable[[], None]) -> None:
+        """Clean the logs at two intervals, as in Kafka: compacted topics, and all others. Then call ``after_each``."""
+        number = self._cluster.configs.number
+        self._clean_later(number("log.initial.task.delay.ms"), "log.retention.check.interval.ms", False, after_each)
+        self._clean_later(number("log.cleaner.backoff.ms"), "log.cleaner.backoff.ms", True, after_each)
 
-        In Kafka, the log cleaner handles compacted topics, and a separate task handles all others.
-        """
+    def _clean_later(self, delay: int, interval: str, compacted: bool, after_each: Callable[[], None]) -> None:
+        def run() -> None:
+            self._clean_later(max(1, self._cluster.configs.number(interval)), interval, compacted, after_each)
+            self._clean(compacted)
+            after_each()
+
+        self._cluster.call_later(delay, run)
+
+    def _clean(self, compacted: bool) -> None:
+        """Apply retention or compaction, and store the offsets for the checkpoint files."""
         for log in tuple(self._logs.values()):
             if log.config.compacts == compacted:
                 clean(log, self._cluster.now)

@@ -12,8 +12,8 @@ from uuid import UUID
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.config_changes import MIN_IN_SYNC
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
-from kafka_msgs.broker.controller.features import STARTING_FEATURES
 from kafka_msgs.broker.controller.image import MetadataImage
+from kafka_msgs.broker.controller.image_types import STARTING_FEATURES
 from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.message import MetadataRecord

@@ -23,12 +23,7 @@ from kafka_msgs.message import Request, Response
 from kafka_msgs.schema import fields
 from kafka_msgs.wire import error_response, request_needs_response
 
-__all__ = [
-    "ApiHandler",
-    "MangledResponse",
-    "ResponseSink",
-    "ServerCall",
-]
+__all__ = ["ApiHandler", "MangledResponse", "ServerCall"]
 
 R = TypeVar("R", bound=Request[Any])
 R_co = TypeVar("R_co", bound=Request[Any], covariant=True)
@@ -192,7 +187,7 @@ class ServerCall(Generic[R]):
         delay = meter.admit(self.session.principal.name, self.client_id, partitions, self.cluster.now)
         if delay:
             self.throttle_time_ms = max(self.throttle_time_ms, 0 if forwarded else delay)
-            raise RequestRefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+            raise RequestRefusedError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
     def allows(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         """Return whether the client may do this. Without an authorizer everything is allowed."""
@@ -206,7 +201,7 @@ class ServerCall(Generic[R]):
     def require_cluster(self, operation: AclOperation) -> None:
         """Raise ``RequestRefusedError`` with CLUSTER_AUTHORIZATION_FAILED without this permission on the cluster."""
         if not self.allows_cluster(operation):
-            raise RequestRefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            raise RequestRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
         """Return the client's authorized operations on a resource, as the bit field of a response."""

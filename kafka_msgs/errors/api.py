@@ -10,7 +10,7 @@ from kafka_msgs.errors.base import KafkaMsgsError
 __all__ = ["ApiError"]
 
 
-@define(kw_only=True, slots=False, repr=False)
+@define(slots=False, repr=False)
 class ApiError(KafkaMsgsError):
     """A request handler returns an error code instead of a result.
 

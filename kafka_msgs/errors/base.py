@@ -1,7 +1,8 @@
 """The base class of all kafka-msgs exceptions, and two exceptions that do not belong to an area.
 
 This module owns the base class, and the format of values in texts. Exceptions are attrs classes, so type checkers see
-their attributes. They are built with keyword arguments. The text is built from the attributes on first use.
+their attributes. They are built with keyword arguments, except for the code and the text of an ``ApiError``. The text
+is built from the attributes on first use.
 """
 
 from __future__ import annotations

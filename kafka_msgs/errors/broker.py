@@ -9,7 +9,7 @@ from kafka_msgs.errors.base import KafkaMsgsError
 __all__ = ["BrokerStartError", "ClientMetricsError", "RefusedRecordsError", "RequestRefusedError"]
 
 
-@define(kw_only=True, slots=False, repr=False)
+@define(slots=False, repr=False)
 class RequestRefusedError(ApiError):
     """An embedded broker refuses a request, or a part of it, with an error code."""
 

@@ -9,7 +9,7 @@ from kafka_msgs.errors.base import KafkaMsgsError
 __all__ = ["AssignorError", "GroupError"]
 
 
-@define(kw_only=True, slots=False, repr=False)
+@define(slots=False, repr=False)
 class GroupError(ApiError):
     """An error that a group coordinator returns instead of a result."""
 

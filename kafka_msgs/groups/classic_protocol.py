@@ -6,20 +6,26 @@ may have members of the classic protocol: their requests go to the ``ClassicMemb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from attrs import evolve
+
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup, apply_group_metadata
-from kafka_msgs.groups.classic.join import JoinContext, join_classic_group
-from kafka_msgs.groups.classic.leave import leave_classic_group, member_response
-from kafka_msgs.groups.classic.lifecycle import group_loaded, group_unloaded
+from kafka_msgs.groups.classic.members import ClassicGroupState
+from kafka_msgs.groups.classic.membership import (
+    JoinContext,
+    group_loaded,
+    group_unloaded,
+    join_classic_group,
+    leave_classic_group,
+    member_response,
+    sync_classic_group,
+)
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
-from kafka_msgs.groups.classic.sync import sync_classic_group
-from kafka_msgs.groups.classic.version_adapters import check_sync, join_future, leave_single, with_rebalance_timeout
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
 from kafka_msgs.groups.consumer import classic_members as consumer
 from kafka_msgs.groups.consumer.group import ConsumerGroup
@@ -39,12 +45,56 @@ from kafka_msgs.messages.heartbeat_request import HeartbeatRequest
 from kafka_msgs.messages.heartbeat_response import HeartbeatResponse
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
-from kafka_msgs.messages.leave_group_request import LeaveGroupRequest
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
 __all__ = ["PROTOCOL"]
+
+_NULL_PROTOCOL_FROM: Final = 7
+_SEVERAL_LEAVE_FROM: Final = 3
+_NAMED_PROTOCOL_FROM: Final = 5
+
+
+def with_rebalance_timeout(request: JoinGroupRequest, version: int) -> JoinGroupRequest:
+    """Return the request with a rebalance timeout. Version 0 has none, so the session timeout is used."""
+    return request if version else evolve(request, rebalance_timeout_ms=request.session_timeout_ms)
+
+
+def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinGroupResponse]:
+    """Return a future that settles ``answer``. A missing protocol name is null, or empty at versions without null."""
+
+    def settle(promise: Future[JoinGroupResponse]) -> None:
+        response = promise.value
+        assert response is not None
+        name = response.protocol_name or (None if version >= _NULL_PROTOCOL_FROM else "")
+        answer.resolve(evolve(response, protocol_name=name))
+
+    inner: Future[JoinGroupResponse] = Future()
+    inner.add_done_callback(settle)
+    return inner
+
+
+def check_sync(request: SyncGroupRequest, version: int) -> None:
+    """Refuse a request without its protocol at a version that has the protocol fields. Raises ``GroupError``."""
+    named = request.protocol_type is not None and request.protocol_name is not None
+    if version >= _NAMED_PROTOCOL_FROM and not named:
+        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def leave_single(
+    leave: Callable[[LeaveGroupRequest], LeaveGroupResponse], request: LeaveGroupRequest, version: int
+) -> LeaveGroupResponse:
+    """Remove the members of a request. At old versions it is one member, and the response has no list."""
+    if version >= _SEVERAL_LEAVE_FROM:
+        return leave(request)
+    try:
+        answer = leave(evolve(request, member_id="", members=(MemberIdentity(member_id=request.member_id),)))
+    except GroupError as error:
+        return LeaveGroupResponse(error_code=error.error)
+    return LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code)
+
 
 _NOT_FOUND_FROM: Final = 6
 """The first version of DescribeGroups that reports an error for a group that does not exist (KIP-1043)."""
@@ -69,7 +119,7 @@ def _check_join(services: GroupServices, context: RequestContext, request: JoinG
     config = services.config
     low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
     if not low <= request.session_timeout_ms <= high:
-        raise GroupError(error=ErrorCode.INVALID_SESSION_TIMEOUT)
+        raise GroupError(ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def join(
@@ -156,10 +206,6 @@ def sync(
     return answer
 
 
-def _refuse_sync(request: SyncGroupRequest, error: GroupError, version: int) -> SyncGroupResponse:
-    return SyncGroupResponse(error_code=error.error)
-
-
 # Heartbeat.
 
 
@@ -171,16 +217,16 @@ def heartbeat(op: OperationContext, context: RequestContext, request: HeartbeatR
     speech = _speech(op, group)
     if speech is not None:
         return speech.heartbeat(op, group, request)
-    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+    raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def _heartbeat_of_member(op: OperationContext, group: ClassicGroup, request: HeartbeatRequest) -> HeartbeatResponse:
     live = group.live
     if live.state is ClassicGroupState.DEAD:
-        raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     member = live.validate_member(request.member_id, request.group_instance_id)
     if request.generation_id != live.generation:
-        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
     schedule_heartbeat_timeout(op, group, member)
     preparing = live.state is ClassicGroupState.PREPARING_REBALANCE
     return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE)
@@ -209,7 +255,7 @@ def _leave(op: OperationContext, request: LeaveGroupRequest) -> LeaveGroupRespon
     speech = _speech(op, group)
     if speech is not None:
         return speech.leave(op, group, request)
-    raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+    raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def _refuse_leave(request: LeaveGroupRequest, error: GroupError, version: int) -> LeaveGroupResponse:
@@ -249,20 +295,13 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=JoinGroupRequest,
-            group=lambda request: request.group_id,
             handle=join,
             refuse=_refuse_join,
             check=_check_join,
         ),
-        SingleGroupApi(
-            request=SyncGroupRequest, group=lambda request: request.group_id, handle=sync, refuse=_refuse_sync
-        ),
-        SingleGroupApi(
-            request=HeartbeatRequest, group=lambda request: request.group_id, handle=heartbeat, refuse=_refuse_heartbeat
-        ),
-        SingleGroupApi(
-            request=LeaveGroupRequest, group=lambda request: request.group_id, handle=leave, refuse=_refuse_leave
-        ),
+        SingleGroupApi(request=SyncGroupRequest, handle=sync),
+        SingleGroupApi(request=HeartbeatRequest, handle=heartbeat, refuse=_refuse_heartbeat),
+        SingleGroupApi(request=LeaveGroupRequest, handle=leave, refuse=_refuse_leave),
         MultiGroupApi(
             request=DescribeGroupsRequest,
             groups=lambda request, version: ((group_id, group_id) for group_id in request.groups),

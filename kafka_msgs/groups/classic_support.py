@@ -40,7 +40,6 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 __all__ = [
     "ClassicMemberSupport",
     "ClassicMetadata",
-    "DualProtocolMember",
     "join_timer_key",
     "requires_known_member_id",
     "schedule_sync_timeout",
@@ -115,13 +114,13 @@ class ClassicMemberSupport(Generic[G, M]):
         name = classic.supported_protocols[0].name
         if request.protocol_type not in (None, CONSUMER_PROTOCOL) or request.protocol_name not in (None, name):
             message = f"The protocol of the request of member {member.member_id} is not the one of its group."
-            raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
+            raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message)
         if group.assignment_epoch > member.epoch and not member.is_revoking:
             self._schedule_join_timeout(op, group, member)
             message = (
                 f"A new rebalance is triggered in group {group.group_id} and member {member.member_id} should rejoin."
             )
-            raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS, message=message)
+            raise GroupError(ErrorCode.REBALANCE_IN_PROGRESS, message)
         assignment = self.assignment(op, group, member, classic)
 
         def synced(error: ApiError | None) -> None:
@@ -176,11 +175,10 @@ def _known_member(
     """Return a classic protocol member at its generation, and its reported metadata. Raises ``GroupError``."""
     member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
     if member.classic is None:
-        message = f"Member {member.member_id} does not use the classic protocol."
-        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
     if generation != member.epoch:
         message = f"The generation {generation} of the request is not the epoch {member.epoch} of member {member_id}."
-        raise GroupError(error=ErrorCode.ILLEGAL_GENERATION, message=message)
+        raise GroupError(ErrorCode.ILLEGAL_GENERATION, message)
     return member, member.classic
 
 

@@ -8,21 +8,27 @@ corresponds to Kafka's ``GroupCoordinatorService``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from random import random
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
+
+from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError
 from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups import classic_protocol as classic
+from kafka_msgs.groups import group_admin
 from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
-from kafka_msgs.groups.group_hooks import ProtocolHooks
-from kafka_msgs.groups.group_operation import GroupServices
-from kafka_msgs.groups.group_protocol import Api, GroupProtocol, SingleGroupApi, TopicChange
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.consumer import protocol as consumer
+from kafka_msgs.groups.group import Group
+from kafka_msgs.groups.group_operation import GroupServices, NoOpSharePersister, SharePersister
+from kafka_msgs.groups.group_protocol import Api, GroupHooks, GroupProtocol, SingleGroupApi, TopicChange
+from kafka_msgs.groups.offsets import protocol as offsets
+from kafka_msgs.groups.operation import OFFSETS_TOPIC, OperationContext, ShardState
 from kafka_msgs.groups.profiles import SHIPPED, Profile
-from kafka_msgs.groups.protocols import PROTOCOLS
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
@@ -33,15 +39,116 @@ from kafka_msgs.groups.runtime.output import (
     RecordAppend,
     Reply,
 )
+from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
-from kafka_msgs.groups.shard_state import ShardState
-from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.share import protocol as share
+from kafka_msgs.groups.streams import protocol as streams
 from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, TopologyDescriptionPlugin
-from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.message import Message, Request
 
-__all__ = ["GroupCoordinator"]
+__all__ = ["PROTOCOLS", "GroupCoordinator", "ProtocolHooks"]
+
+PROTOCOLS: Final[tuple[GroupProtocol, ...]] = (
+    offsets.PROTOCOL,
+    group_admin.PROTOCOL,
+    classic.PROTOCOL,
+    consumer.PROTOCOL,
+    share.PROTOCOL,
+    streams.PROTOCOL,
+)
+"""The protocols in the order in which their hooks run."""
+
+
+@frozen
+class ProtocolHooks:
+    """The hooks of all protocols of a coordinator."""
+
+    protocols: tuple[GroupProtocol, ...]
+
+    def definition(
+        self, services: GroupServices, new_changes: Callable[[], UncommittedChanges]
+    ) -> CoordinatorDefinition[ShardState, OperationContext]:
+        """Return the definition of the coordinator for the runtime."""
+        makers = [each.new_simple_group for each in self.protocols if each.new_simple_group is not None]
+        return CoordinatorDefinition(
+            topic=OFFSETS_TOPIC,
+            new_state=partial(ShardState, makers[0] if makers else _no_group),
+            new_operation=partial(OperationContext, services),
+            appliers={cls: applier for each in self.protocols for cls, applier in each.appliers.items()},
+            write_timeout_ms=services.config.offsets_commit_timeout_ms,
+            apply_end_transaction=self.apply_end_transaction,
+            on_loaded=self.on_partition_loaded,
+            on_unloaded=self.on_partition_unloaded,
+            timers_outlive_leadership=services.quirks.timers_outlive_leadership,
+            new_changes=new_changes,
+        )
+
+    def apply_end_transaction(self, state: ShardState, changes: Changes, producer_id: int, committed: bool) -> None:
+        """Apply the end of a transaction to the state."""
+        for protocol in self.protocols:
+            if protocol.apply_end_transaction is not None:
+                protocol.apply_end_transaction(state, changes, producer_id, committed)
+
+    def on_partition_loaded(self, op: OperationContext) -> None:
+        """Start to serve the groups of a partition that was loaded."""
+        self._image_changed(op, TopicChange(EMPTY_IMAGE, op.image, (), (), ()))
+        self._each_group(op, lambda protocol: protocol.on_loaded)
+        for protocol in self.protocols:
+            for begin in protocol.on_started:
+                begin(op)
+
+    def on_partition_unloaded(self, op: OperationContext) -> None:
+        """Release the groups of a partition when the shard resigns from it."""
+        self._each_group(op, lambda protocol: protocol.on_unloaded)
+
+    def on_topics_changed(self, change: TopicChange, op: OperationContext) -> None:
+        """Notify the groups that subscribe to topics of a change."""
+        self._image_changed(op, change)
+        names = (*change.created, *change.changed, *change.deleted)
+        for group_id in {each: None for name in names for each in op.state.subscribers.get(name, ())}:
+            group = op.state.groups.get(group_id)
+            if group is not None:
+                self._run(op, group, lambda protocol: protocol.on_topics_changed)
+
+    def on_topics_deleted(self, change: TopicChange) -> list[Callable[[OperationContext], None]]:
+        """Return the operations that follow the deletion of topics."""
+        return [_bind(each, change) for protocol in self.protocols for each in protocol.on_topics_deleted]
+
+    def on_topic_creation_failed(self, group_id: str, reason: str) -> list[Callable[[OperationContext], None]]:
+        """Return the operations that notify a group that its topics could not be created."""
+        hooks = (each.on_topic_creation_failed for each in self.protocols)
+        return [_bind(each, group_id, reason) for each in hooks if each is not None]
+
+    def cleanups(self) -> list[Callable[[OperationContext], None]]:
+        """Return the periodic operations."""
+        return [each.cleanup for each in self.protocols if each.cleanup is not None]
+
+    def _image_changed(self, op: OperationContext, change: TopicChange) -> None:
+        for protocol in self.protocols:
+            for hook in protocol.on_image_changed:
+                hook(op, change)
+
+    def _each_group(self, op: OperationContext, hooks: Callable[[GroupProtocol], GroupHooks]) -> None:
+        for group_id in iter_kafka_order(op.state.groups):
+            self._run(op, op.state.groups[group_id], hooks)
+
+    def _run(self, op: OperationContext, group: Group, hooks: Callable[[GroupProtocol], GroupHooks]) -> None:
+        for protocol in self.protocols:
+            hook = hooks(protocol).get(group.kind)
+            if hook is not None:
+                hook(op, group)
+
+
+def _bind(hook: Callable[..., None], *arguments: object) -> Callable[[OperationContext], None]:
+    return lambda op: hook(op, *arguments)
+
+
+def _no_group(group_id: str) -> Group:
+    raise InternalError(reason="no protocol makes groups for offsets alone")
 
 
 class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):

@@ -148,4 +148,4 @@ def is_expired(offset: OffsetAndPosition, now: int, retention_ms: int, since: in
 
 def group_not_found(group_id: str) -> GroupError:
     """Return the error for a group that does not exist."""
-    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {group_id} not found.")
+    return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")

@@ -17,9 +17,8 @@ from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
-from kafka_msgs.groups.share.member import Partitions
 from kafka_msgs.groups.streams.description_cleanup import delete_descriptions
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse

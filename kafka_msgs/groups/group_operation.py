@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final, Protocol
+from uuid import UUID
 
 from attrs import define, field
 
@@ -13,10 +14,32 @@ from kafka_msgs.groups.metrics import Metrics
 from kafka_msgs.groups.profiles import Profile
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.shard_operation import ShardAccess, ShardOperation
-from kafka_msgs.groups.share_persister import NoOpSharePersister, SharePersister
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
 
-__all__ = ["GroupOperation", "GroupServices"]
+__all__ = ["UNSET", "GroupOperation", "GroupServices", "NoOpSharePersister", "SharePersister"]
+
+UNSET: Final = -1
+"""The start offset of a share partition before its first fetch: ``share.auto.offset.reset`` then sets the start."""
+
+
+class SharePersister(Protocol):
+    """Stores the state of share partitions. Each method raises ``GroupError`` if it fails."""
+
+    def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
+        """Initialize the state of a share partition, at an epoch that counts its initializations."""
+
+    def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
+        """Delete the state of a share partition."""
+
+
+class NoOpSharePersister:
+    """A persister without storage: every call succeeds."""
+
+    def initialize(self, group_id: str, topic_id: UUID, partition: int, *, state_epoch: int, start_offset: int) -> None:
+        """Do nothing."""
+
+    def delete(self, group_id: str, topic_id: UUID, partition: int) -> None:
+        """Do nothing."""
 
 
 @define(kw_only=True, eq=False)

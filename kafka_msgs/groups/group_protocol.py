@@ -1,4 +1,4 @@
-"""The definition of a protocol as table rows, which ``protocols`` collects.
+"""The definition of a protocol as table rows, which ``coordinator.PROTOCOLS`` collects.
 
 A protocol package has one value ``PROTOCOL``: its apis, the appliers of its records, and its hooks for loaded and
 unloaded partitions and for topic changes. ``SingleGroupApi`` defines an api about one group, and ``MultiGroupApi`` an
@@ -6,12 +6,7 @@ api about a list of groups, or about all groups.
 
 Example of an api::
 
-    SingleGroupApi(
-        request=HeartbeatRequest,
-        group=lambda request: request.group_id,
-        handle=heartbeat,
-        refuse=lambda request, error, version: HeartbeatResponse(error_code=error.error),
-    )
+    SingleGroupApi(request=HeartbeatRequest, handle=heartbeat)
 """
 
 from __future__ import annotations
@@ -26,20 +21,19 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_operation import GroupServices
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response
+from kafka_msgs.wire.error_responses import error_response
 
 __all__ = [
     "Api",
-    "GroupHook",
     "GroupHooks",
     "GroupProtocol",
     "MultiGroupApi",
@@ -48,6 +42,7 @@ __all__ = [
     "accept_any",
     "check_group_id",
     "client_error_for",
+    "describe_api",
     "each_group",
 ]
 
@@ -67,22 +62,25 @@ def accept_any(services: GroupServices, context: RequestContext, request: Any) -
 def check_group_id(services: GroupServices, context: RequestContext, request: Any) -> None:
     """Refuse an empty group id with INVALID_GROUP_ID, as most apis do."""
     if not request.group_id:
-        raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+        raise GroupError(ErrorCode.INVALID_GROUP_ID)
+
+
+def _refuse(request: Any, error: GroupError, version: int) -> Any:
+    return error_response(request, error.error, version, error_message=error.message)
 
 
 @frozen(kw_only=True)
 class SingleGroupApi(Generic[Req, Res]):
-    """An api about one group.
+    """An api about one group, which the request names.
 
     ``check`` raises ``GroupError`` for an invalid request. ``handle`` is the handler. ``refuse`` builds the response
-    for an error, at a version. ``producer`` returns the producer of the transaction that the records of the request
-    belong to.
+    for an error, at a version; by default it has the error wherever the response has one. ``producer`` returns the
+    producer of the transaction that the records of the request belong to.
     """
 
     request: type[Req]
-    group: Callable[[Req], str]
     handle: Callable[[OperationContext, RequestContext, Req], Res | Future[Res]]
-    refuse: Callable[[Req, GroupError, int], Res]
+    refuse: Callable[[Req, GroupError, int], Res] = _refuse
     check: Callable[[GroupServices, RequestContext, Req], None] = check_group_id
     producer: Callable[[Req], ProducerIdAndEpoch] | None = None
 
@@ -106,6 +104,21 @@ class MultiGroupApi(Generic[Req, Res, Item]):
     respond: Callable[[Req, Sequence[Item], int], Res]
     is_read_only: Callable[[Req], bool] = lambda request: True
     one_operation_each: bool = False
+
+
+def describe_api(
+    request: type[Req],
+    handle: Callable[[OperationContext, RequestContext, Req, Sequence[str]], Sequence[Item]],
+    refuse: Callable[[str, GroupError, int], Item],
+) -> MultiGroupApi[Req, Any, Item]:
+    """Return an api that describes groups of one kind."""
+    return MultiGroupApi(
+        request=request,
+        groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
+        handle=handle,
+        refuse=refuse,
+        respond=lambda request, groups, version: request.response_class()(groups=tuple(groups)),
+    )
 
 
 Api: TypeAlias = SingleGroupApi[Any, Any] | MultiGroupApi[Any, Any, Any]
@@ -205,5 +218,5 @@ def client_error_for(error: ApiError) -> GroupError:
     """Return the client error for an error of an operation."""
     mapped = _OPERATION_ERRORS.get(error.error)
     if mapped is not None:
-        return GroupError(error=mapped)
-    return error if isinstance(error, GroupError) else GroupError(error=error.error, message=error.message)
+        return GroupError(mapped)
+    return error if isinstance(error, GroupError) else GroupError(error.error, error.message)

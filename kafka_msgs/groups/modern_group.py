@@ -14,11 +14,11 @@ from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group import Group
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.group import Committer, Group
+from kafka_msgs.groups.group_operation import GroupOperation
+from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.internal_topics.replay import GroupKind
 
 __all__ = [
@@ -29,6 +29,9 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "can_compute_assignment",
+    "check_fetch",
+    "committing_member",
+    "epoch_name",
     "group_of_record",
     "member_timer",
     "rebalance_timer_key",
@@ -39,8 +42,8 @@ __all__ = [
     "schedule_session",
     "session_timer_key",
     "set_target_metadata",
+    "stale",
     "static_member_of_request",
-    "unknown_member",
 ]
 
 JOIN_EPOCH: Final = 0
@@ -161,7 +164,7 @@ def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -
     """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if it is unknown."""
     member = group.static_member(instance_id)
     if member is None:
-        raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=f"Instance id {instance_id} is unknown.")
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     return member
 
 
@@ -173,14 +176,13 @@ def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instanc
     member = require_static_member(group, instance_id)
     if member.member_id != member_id:
         message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
-        raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID, message=message)
+        raise GroupError(ErrorCode.FENCED_INSTANCE_ID, message)
     return member
 
 
 def unknown_member(member_id: str, group_id: str) -> GroupError:
     """Return the error for a member that is not in the group."""
-    message = f"Member {member_id} is not a member of group {group_id}."
-    return GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID, message=message)
+    return GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
 
 
 def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
@@ -199,8 +201,7 @@ def group_of_record(state: ShardState, changes: Changes, cls: type[G], group_id:
     if isinstance(group, cls):
         return group
     if group is not None and not group.is_simple:
-        message = f"Group {group_id} is not a {cls.kind} group"
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Group {group_id} is not a {cls.kind} group")
     if group is None and not create:
         return None
     made = cls(group_id)
@@ -231,8 +232,7 @@ def remove_group(state: ShardState, changes: Changes, group: ModernGroup[Any, An
 
 def _require(condition: bool, group: ModernGroup[Any, Any], reason: str) -> None:
     if not condition:
-        message = f"Unexpected tombstone of group {group.group_id}: {reason}."
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unexpected tombstone of group {group.group_id}: {reason}.")
 
 
 Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
@@ -281,3 +281,67 @@ def schedule_rebalance(
 
     key = rebalance_timer_key(group.group_id, member_id)
     op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))
+
+
+_FIRST_COMMIT_BY_EPOCH: Final = 9
+
+
+class _Member(Protocol):
+    """A member: its epoch, and its classic protocol metadata, if any."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def classic(self) -> object | None: ...
+
+
+def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any:
+    """Return the member that commits with an epoch older than its own. None if the commit needs no more checks.
+
+    Raises ``GroupError`` for a member that may not commit.
+    """
+    if committer.epoch < 0 and not group.members:
+        return None
+    if (
+        committer.transactional
+        and committer.epoch == LEAVE_EPOCH
+        and not committer.member_id
+        and committer.instance_id is None
+    ):
+        return None
+    member = group.member(committer.member_id)
+    if not committer.transactional and member.classic is None and committer.version < _FIRST_COMMIT_BY_EPOCH:
+        message = f"OffsetCommit version 9 or above must be used by members using the {group.kind} group protocol"
+        raise GroupError(ErrorCode.UNSUPPORTED_VERSION, message)
+    if committer.epoch > member.epoch:
+        known = f"newer than current member epoch {member.epoch}"
+        raise stale(member, f"Received {epoch_name(member)} {committer.epoch} is {known}.")
+    return None if committer.epoch == member.epoch else member
+
+
+def check_fetch(op: GroupOperation, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
+    """Check that a member may fetch offsets: at its own epoch. A request without a member may also fetch them.
+
+    Raises ``GroupError``.
+    """
+    if member_id is None and epoch < 0:
+        return
+    if member_id is None and op.quirks.fetch_needs_member_id:
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    member = group.members.get(member_id or "")
+    if member is None:
+        raise unknown_member(member_id or "", group.group_id)
+    if epoch != member.epoch:
+        known = f"the expected member epoch {member.epoch}"
+        raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
+
+
+def epoch_name(member: _Member) -> str:
+    """Return the name of a member's epoch in its protocol."""
+    return "member epoch" if member.classic is None else "generation id"
+
+
+def stale(member: _Member, message: str) -> GroupError:
+    """Return the error of a member's protocol for a wrong epoch."""
+    code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
+    return GroupError(code, message)

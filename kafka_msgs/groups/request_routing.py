@@ -16,13 +16,12 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.group_protocol import MultiGroupApi, SingleGroupApi, client_error_for
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.shard import NO_TRANSACTION, Shard
-from kafka_msgs.groups.shard_state import ShardState
 
-__all__ = ["ReplyCallback", "ShardLocator", "handle_multi", "handle_single"]
+__all__ = ["ReplyCallback", "handle_multi", "handle_single"]
 
 
 class ShardLocator(Protocol):
@@ -46,7 +45,7 @@ def handle_single(
     """Handle a request about one group."""
     try:
         api.check(shards.services, context, request)
-        shard = _shard(shards, shards.partition_for(api.group(request)))
+        shard = _shard(shards, shards.partition_for(request.group_id))
     except GroupError as error:
         answer(api.refuse(request, error, context.version))
         return
@@ -155,7 +154,7 @@ class _Part:
         """Run the items in a shard. ``give`` is called with the response items, now or later."""
         try:
             if partition is None:
-                raise GroupError(error=ErrorCode.INVALID_GROUP_ID)
+                raise GroupError(ErrorCode.INVALID_GROUP_ID)
             shard = _shard(shards, partition)
             if not self.api.is_read_only(self.request):
                 shard.write(self._run, self._done)
@@ -185,5 +184,5 @@ class _Part:
 def _shard(shards: ShardLocator, partition: int) -> Shard[ShardState, OperationContext]:
     shard = shards.shards.get(partition)
     if shard is None:
-        raise GroupError(error=ErrorCode.NOT_COORDINATOR)
+        raise GroupError(ErrorCode.NOT_COORDINATOR)
     return shard

@@ -6,12 +6,16 @@ An image is immutable. A change of the cluster creates a new image.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from struct import Struct
 from typing import Final
 from uuid import UUID
 
 from attrs import field, frozen
 
-__all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage"]
+from kafka_msgs.errors import MissingExtraError
+
+__all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage", "group_hash", "topic_hash"]
 
 
 @frozen(kw_only=True)
@@ -60,3 +64,47 @@ class TopicsImage:
 
 EMPTY_IMAGE: Final = TopicsImage()
 """An image without topics."""
+
+
+_INT: Final = Struct("<i")
+_HASH: Final = Struct("<Q")
+_MAGIC: Final = b"\x00"
+_CACHED: Final = 65536
+
+
+@lru_cache(maxsize=_CACHED)
+def topic_hash(topic: CoordinatorTopicImage) -> int:
+    """Return the hash of a topic, as an unsigned int64. Raises ``MissingExtraError``."""
+    parts = [_MAGIC, topic.id.bytes[7::-1], topic.id.bytes[:7:-1], _text(topic.name), _INT.pack(topic.partitions)]
+    for partition, racks in enumerate(topic.racks):
+        parts.append(_INT.pack(partition))
+        for rack in map(_text, sorted(racks, key=_code_units)):
+            parts += (rack[-_INT.size :], rack)
+    return _xxh3(b"".join(parts))
+
+
+def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
+    """Return the hash of a group's topics, as an int64: 0 for no topics. Missing topics are omitted."""
+    known = sorted((name for name in set(names) if name in image.topics), key=_code_units)
+    if not known:
+        return 0
+    code = _xxh3(b"".join(_HASH.pack(topic_hash(image.topics[name])) for name in known))
+    return code - 2**64 if code >= 2**63 else code
+
+
+def _code_units(text: str) -> bytes:
+    """Return a sort key that orders strings as Java does."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode("utf-16-le", "surrogatepass")
+    return encoded + _INT.pack(len(encoded) // 2)
+
+
+def _xxh3(data: bytes) -> int:
+    try:
+        from xxhash import xxh3_64_intdigest
+    except ImportError:
+        raise MissingExtraError(feature="a group coordinator", extra="groups", package="xxhash") from None
+    return xxh3_64_intdigest(data)

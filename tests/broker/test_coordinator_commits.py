@@ -8,6 +8,8 @@ import pytest
 
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import find_log
+from kafka_msgs.broker.faults import MoveGroupCoordinator
+from kafka_msgs.broker.faults.cluster_changes import move_coordinator
 from kafka_msgs.broker.storage import AppendOrigin
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request
@@ -55,7 +57,7 @@ def request(cluster: VirtualCluster, cls: type[Request[Any]]) -> tuple[Request[A
 
 def stop_replication(cluster: VirtualCluster, topic: str) -> None:
     """Create an internal topic whose records are not committed from now on."""
-    cluster.cluster.move_coordinator(GROUP, 0, topic)
+    move_coordinator(cluster.cluster, topic, GROUP, 0)
     for log in cluster.cluster.log_manager:
         if log.topic == topic:
             log.cap_high_watermark(log.log_end_offset)
@@ -84,7 +86,7 @@ def test_a_write_that_is_never_committed_fails(cluster: VirtualCluster) -> None:
 def test_a_partition_whose_log_cannot_be_read_has_no_coordinator(cluster: VirtualCluster) -> None:
     """Without this, its clients would receive COORDINATOR_LOAD_IN_PROGRESS forever."""
     core = cluster.cluster
-    core.move_coordinator(GROUP, 0)
+    MoveGroupCoordinator(GROUP, 0).apply(core)
     partition = GroupCoordinatorService.of_broker(core, 0).coordinator.partition_for(GROUP)
     log = find_log(core, "__consumer_offsets", partition)
     assert log is not None

@@ -41,7 +41,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if number % 10 == 0:
             cluster.create(f"other-{number}", replication_factor=2)
         if number == COUNT // 2:
-            cluster.cluster.log_manager.clean(compacted=False)
+            cluster.cluster.log_manager._clean(compacted=False)
             cluster.advance(400_000)
     copy = path.with_name("killed")
     shutil.copytree(path, copy)

@@ -22,6 +22,7 @@ from kafka_msgs import (
     ShareGroupHeartbeatRequest,
 )
 from kafka_msgs.broker.controller.image_writer import image_records
+from kafka_msgs.broker.faults.cluster_changes import move_coordinator
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.log import LogDirectory
 from kafka_msgs.messages.add_partitions_to_txn_request import AddPartitionsToTxnTopic
@@ -89,7 +90,7 @@ def fill(cluster: VirtualCluster) -> None:
         cluster.produce("t", number, batch(b"a", b"b"), broker=leader)
 
     def coordinated(topic: str, key: str, request: Any, version: int) -> Any:
-        cluster.cluster.move_coordinator(key, 0, topic)
+        move_coordinator(cluster.cluster, topic, key, 0)
         cluster.cluster.settle()
         return cluster.call(request, version)
 

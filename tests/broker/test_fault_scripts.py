@@ -54,8 +54,8 @@ CHAOS: Final = Chaos(
 def virtual() -> VirtualCluster:
     cluster = VirtualCluster.start(brokers=3)
     cluster.create("orders", partitions=3, replication_factor=3)
-    cluster.cluster.move_coordinator("kitchen", 0)
-    cluster.cluster.move_coordinator("cook", 0, "__transaction_state")
+    MoveGroupCoordinator("kitchen", 0).apply(cluster.cluster)
+    MoveTransactionCoordinator("cook", 0).apply(cluster.cluster)
     return cluster
 
 
@@ -169,7 +169,7 @@ def test_ages_change_when_the_clock_jumps() -> None:
 def test_what_waits_waits_as_long_when_the_clock_jumps(ms: int) -> None:
     virtual = VirtualCluster.start()
     virtual.create("t")
-    virtual.cluster.move_coordinator("kitchen", 0)
+    MoveGroupCoordinator("kitchen", 0).apply(virtual.cluster)
     joins = ConsumerGroupHeartbeatRequest(
         group_id="kitchen", member_id="m", member_epoch=0, rebalance_timeout_ms=60_000,
         subscribed_topic_names=("t",), topic_partitions=(),

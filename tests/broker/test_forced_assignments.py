@@ -10,6 +10,7 @@ import confluent_kafka
 
 from kafka_msgs import ConsumerGroupHeartbeatRequest
 from kafka_msgs.broker import EmbeddedBroker
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.messages.consumer_group_heartbeat_request import TopicPartitions
 from kafka_msgs.testing import new_topic
 from tests.support.eventually import until
@@ -51,7 +52,7 @@ def settle(*members: Member) -> list[set[int]]:
 def test_the_target_of_a_test_replaces_the_assignor_s() -> None:
     cluster = VirtualCluster.start(configs={"group.consumer.assignment.interval.ms": "0"})
     cluster.create("t", 4)
-    cluster.cluster.move_coordinator("g", 0)
+    MoveGroupCoordinator("g", 0).apply(cluster.cluster)
     forced = cluster.cluster.forced_targets
     one = Member(cluster, "one")
     assert settle(one) == [{0, 1, 2, 3}]

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 from kafka_msgs.broker.accepted_connection import AcceptedConnection
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 from kafka_msgs.wire import SIZE_BYTES, encode_request
@@ -76,7 +77,7 @@ def python_calls(run: Callable[[], object]) -> Counter[str]:
 def test_a_steady_heartbeat_takes_few_calls() -> None:
     virtual = VirtualCluster.start(configs={"group.streams.initial.rebalance.delay.ms": str(DELAY_MS)})
     virtual.create("in", partitions=MEMBERS)
-    virtual.cluster.move_coordinator("g", 0)
+    MoveGroupCoordinator("g", 0).apply(virtual.cluster)
     member = settled_group(virtual).members["member-7"]
     transport, server = Mock(), Mock(cluster=virtual.cluster, closing=False, connections=set())
     transport.get_extra_info = lambda name: ("127.0.0.1", 1) if name == "peername" else None

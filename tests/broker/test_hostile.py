@@ -16,6 +16,7 @@ import pytest
 from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, SharePartitionKey
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
@@ -77,7 +78,7 @@ def test_random_requests_find_no_fault_of_the_broker(seed: int, rights: float) -
     pick = Random(seed)
     cluster = VirtualCluster.start(brokers=2, seed=seed)
     cluster.create("t", partitions=2)
-    cluster.cluster.move_coordinator("g", 0)
+    MoveGroupCoordinator("g", 0).apply(cluster.cluster)
     if rights < 1:
         cluster.cluster.authorizer = lambda session, operation, kind, name: pick.random() < rights
     for number, (request, version) in enumerate(hostile_requests(cluster, pick)):
@@ -117,7 +118,7 @@ def sessions(cluster: Cluster) -> int:
 @pytest.mark.parametrize(("producer_id", "epoch"), [(-2, 0), (5, -2), (-(2**63), 3)])
 def test_a_marker_that_no_log_can_hold_is_refused(producer_id: int, epoch: int) -> None:
     cluster = VirtualCluster.start()
-    cluster.cluster.move_coordinator("g", 0)
+    MoveGroupCoordinator("g", 0).apply(cluster.cluster)
     topic = WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=(0,))
     marker = WritableTxnMarker(
         producer_id=producer_id,

@@ -9,6 +9,7 @@ from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.broker.sliced_work import SlicedWork
 from kafka_msgs.broker.storage import AppendOrigin
 from kafka_msgs.groups.runtime.output import RecordAppend
@@ -26,7 +27,7 @@ COMMITS = 5_000
 
 def commit_often(cluster: Cluster, times: int) -> int:
     """Write this many commits of a group, and return its partition."""
-    cluster.move_coordinator(GROUP, 0)
+    MoveGroupCoordinator(GROUP, 0).apply(cluster)
     topic = cluster.image.topics[CONSUMER_OFFSETS]
     partition = GroupCoordinatorService.of_broker(cluster, 0).coordinator.partition_for(GROUP)
     log = cluster.log_manager.get((topic.id, partition))
@@ -126,8 +127,8 @@ def test_a_leader_that_moves_again_ends_the_loading_of_the_broker_before() -> No
         broker.run(lambda cluster: commit_often(cluster, 2000))
 
         def move_twice(cluster: Cluster) -> None:
-            cluster.move_coordinator(GROUP, 1)
-            cluster.move_coordinator(GROUP, 2)
+            MoveGroupCoordinator(GROUP, 1).apply(cluster)
+            MoveGroupCoordinator(GROUP, 2).apply(cluster)
 
         broker.run(move_twice)
         with RawClient(broker, 1) as former, RawClient(broker, 2) as leader:

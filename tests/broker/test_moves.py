@@ -10,6 +10,8 @@ from kafka_msgs import FindCoordinatorRequest, MetadataRequest
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.controller.image import PartitionRegistration
+from kafka_msgs.broker.faults import MoveController, MoveLeader
+from kafka_msgs.broker.faults.cluster_changes import move_coordinator
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from tests.support.virtual_brokers import VirtualCluster, batch
@@ -73,20 +75,20 @@ def test_a_leader_moves_to_a_replica_and_to_any_broker() -> None:
     cluster = VirtualCluster.start(brokers=3)
     cluster.create("t", replication_factor=2)
     first, second = state(cluster).replicas
-    cluster.cluster.move_leader("t", 0, second)
+    MoveLeader("t", 0, second).apply(cluster.cluster)
     assert (state(cluster).leader, state(cluster).leader_epoch) == (second, 1)
     (third,) = {0, 1, 2} - {first, second}
-    cluster.cluster.move_leader("t", 0, third)
+    MoveLeader("t", 0, third).apply(cluster.cluster)
     assert (state(cluster).leader, state(cluster).replicas) == (third, (third, second))
     cluster.cluster.kill_broker(first)
     for wrong in (("t", 9, second), ("t", 0, first), ("t", 0, 7)):
         with pytest.raises(OptionError):
-            cluster.cluster.move_leader(*wrong)
+            MoveLeader(*wrong).apply(cluster.cluster)
 
 
 def test_the_controller_moves_and_outlives_its_broker() -> None:
     cluster = VirtualCluster.start(brokers=2)
-    cluster.cluster.move_controller(1)
+    MoveController(1).apply(cluster.cluster)
     assert cluster.call(MetadataRequest(topics=()), 13).controller_id == 1
     cluster.cluster.kill_broker(1)
     assert cluster.call(MetadataRequest(topics=()), 13).controller_id == 0
@@ -96,7 +98,7 @@ def test_the_controller_moves_and_outlives_its_broker() -> None:
 def test_coordinators_move_to_a_broker(kind: int, topic: str) -> None:
     cluster = VirtualCluster.start(brokers=3)
     for broker in (2, 1):
-        cluster.cluster.move_coordinator("key", broker, topic)
+        move_coordinator(cluster.cluster, topic, "key", broker)
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=("key",))
         assert cluster.call(request, 6).coordinators[0].node_id == broker
 

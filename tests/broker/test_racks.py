@@ -10,7 +10,7 @@ import pytest
 
 from kafka_msgs import ApiKey, ErrorCode, FetchRequest, FetchResponse, MetadataRequest
 from kafka_msgs.broker import EmbeddedBroker
-from kafka_msgs.broker.faults import Heal, SetFollowerOffsets
+from kafka_msgs.broker.faults import Heal, MoveLeader, SetFollowerOffsets
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchTopic
@@ -28,7 +28,7 @@ RACKS = ("a", "b", None)
 def cluster() -> Iterator[VirtualCluster]:
     cluster = VirtualCluster.start(brokers=3, racks=RACKS, configs=SELECTOR)
     cluster.create("t", replication_factor=3)
-    cluster.cluster.move_leader("t", 0, 0)
+    MoveLeader("t", 0, 0).apply(cluster.cluster)
     cluster.produce("t", 0, batch(b"x"))
     yield cluster
     assert cluster.cluster.errors == []
@@ -93,7 +93,7 @@ def test_followers_serve_consumers_only_that_know_of_them(cluster: VirtualCluste
 def test_without_a_selector_nobody_is_sent_away() -> None:
     cluster = VirtualCluster.start(brokers=2, racks=("a", "b"))
     cluster.create("t", replication_factor=2)
-    cluster.cluster.move_leader("t", 0, 0)
+    MoveLeader("t", 0, 0).apply(cluster.cluster)
     cluster.produce("t", 0, batch(b"x"))
     assert read(cluster, "b", 0).records
 
@@ -163,7 +163,7 @@ def test_a_broker_without_a_replica_is_no_follower(cluster: VirtualCluster) -> N
     state = cluster.cluster.image.topics["alone"].partitions[0]
     other = next(each for each in range(3) if each not in state.replicas)
     with pytest.raises(OptionError, match=f"the replicas are {state.replicas[0]}"):
-        cluster.cluster.set_follower_offsets("alone", 0, other, 0, 1)
+        SetFollowerOffsets("alone", 0, other, 0, 1).apply(cluster.cluster)
 
 
 def test_librdkafka_waits_for_a_follower_that_lags() -> None:

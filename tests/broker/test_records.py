@@ -16,6 +16,7 @@ from kafka_msgs import (
     OffsetForLeaderEpochRequest,
     ProduceResponse,
 )
+from kafka_msgs.broker.faults import MoveLeader
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsTopic
 from kafka_msgs.messages.delete_topics_request import DeleteTopicState
@@ -144,7 +145,7 @@ def test_a_fetch_that_waits_is_told_what_happens_to_its_partitions(change: str) 
     fetched = cluster.ask(fetch_request(cluster, {0: 0}, min_bytes=1000, max_wait_ms=60_000), 13, broker=leader)
     assert fetched.answer is None
     if change == "moved":
-        cluster.cluster.move_leader("t", 0, 1 - leader)
+        MoveLeader("t", 0, 1 - leader).apply(cluster.cluster)
         cluster.cluster.settle()
     elif change == "deleted":
         cluster.call(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_msgs import ProduceResponse
+from kafka_msgs.broker.faults import MoveLeader
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log import LogDirectory, read_meta_properties
 from tests.support.kafka_directory import assert_equal_replicas, claim_for_node
@@ -82,7 +83,7 @@ def test_a_moved_partition_moves_its_files(tmp_path: Path) -> None:
     (old,) = cluster.cluster.image.topics["t"].partitions[0].replicas
     produce(cluster, "t", 0, b"a")
     new = (old + 1) % 3
-    cluster.cluster.move_leader("t", 0, new)
+    MoveLeader("t", 0, new).apply(cluster.cluster)
     assert produce(cluster, "t", 0, b"b") == 1
     cluster.cluster.close()
     assert hosted(tmp_path) == {f"broker-{each}": {"t-0"} if each == new else set() for each in range(3)}

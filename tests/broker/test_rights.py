@@ -16,6 +16,7 @@ from kafka_msgs import (
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
 )
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.groups.page import KIP_1071_PAGE
 from kafka_msgs.groups.profiles import SHIPPED, Profile
@@ -121,7 +122,7 @@ def test_the_page_profile_has_its_own_rights_for_topics(
 ) -> None:
     rights = ((READ, GROUP), (operation, TOPIC), (AclOperation.CREATE, CLUSTER))
     cluster = allowing(*rights, profile=profile)
-    cluster.cluster.move_coordinator("app", 0)
+    MoveGroupCoordinator("app", 0).apply(cluster.cluster)
     assert cluster.call(streams_heartbeat(), 0).error_code == error
 
 
@@ -131,7 +132,7 @@ def test_e23_g16_7_topics_need_permissions(profile: Profile, needed: AclOperatio
     """All topics of the topology do: source topics and changelogs."""
     cluster = allowing(profile=profile)
     cluster.cluster.authorizer = lambda session, operation, kind, name: (operation, name) != (needed, hidden)
-    cluster.cluster.move_coordinator("app", 0)
+    MoveGroupCoordinator("app", 0).apply(cluster.cluster)
     assert cluster.call(streams_heartbeat(changelog="c"), 0).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
@@ -140,7 +141,7 @@ def test_e23_y33_g16_6_a_group_needs_the_permission_to_read_it(profile: Profile)
     rights = [(READ, GROUP), (DESCRIBE, GROUP), (DESCRIBE, TOPIC), (AclOperation.DESCRIBE_CONFIGS, TOPIC)]
     cluster = allowing(profile=profile)
     cluster.cluster.authorizer = lambda session, operation, kind, name: (operation, kind) in rights
-    cluster.cluster.move_coordinator("app", 0)
+    MoveGroupCoordinator("app", 0).apply(cluster.cluster)
     assert cluster.call(streams_heartbeat(), 0).error_code == ErrorCode.NONE
     needed = READ if profile is KIP_1071_PAGE else DESCRIBE
     rights.remove((needed, GROUP))
@@ -161,7 +162,7 @@ def test_e23_g6_11_g16_7_topics_are_not_created_without_the_permission(
     """The status names the missing permission."""
     seen = ((READ, GROUP), (DESCRIBE, TOPIC), (AclOperation.DESCRIBE_CONFIGS, TOPIC))
     cluster = allowing(*seen, *rights, profile=profile)
-    cluster.cluster.move_coordinator("app", 0)
+    MoveGroupCoordinator("app", 0).apply(cluster.cluster)
     response = cluster.call(streams_heartbeat(changelog="c"), 0)
     assert response.error_code == ErrorCode.NONE
     assert ("c" in cluster.cluster.image.topics) == created

@@ -10,6 +10,7 @@ from kafka_msgs import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.messages.alter_client_quotas_request import EntityData, EntryData, OpData
 from kafka_msgs.messages.metadata_request import MetadataRequestTopic
 from kafka_msgs.messages.streams_group_heartbeat_request import Subtopology, TopicInfo, Topology
@@ -52,7 +53,7 @@ def heartbeat(cluster: VirtualCluster, *counts: int, group: str = "app") -> Stre
 def cluster() -> VirtualCluster:
     cluster = VirtualCluster.start()
     cluster.create("orders")
-    cluster.cluster.move_coordinator("app", 0)
+    MoveGroupCoordinator("app", 0).apply(cluster.cluster)
     return cluster
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kafka_msgs import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, MetadataRequest
 from kafka_msgs.broker.controller.topics import TopicToCreate
+from kafka_msgs.broker.faults import MoveGroupCoordinator
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
 from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.errors import LogFileError, RequestRefusedError
@@ -110,7 +111,7 @@ def test_names_collide_with_those_of_topics_that_are_there() -> None:
 def test_the_work_for_a_new_topic_does_not_grow_with_the_topics_that_are_there() -> None:
     """The cluster has a group coordinator, whose image also gets the topic."""
     cluster = VirtualCluster.start()
-    cluster.cluster.move_coordinator("group", 0)
+    MoveGroupCoordinator("group", 0).apply(cluster.cluster)
     counts = []
     for more in (100, 900):
         for number in range(more):

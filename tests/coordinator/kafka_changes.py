@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from kafka_msgs.groups.runtime.deferred_write import DeferredWrite
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
-from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
+from kafka_msgs.groups.runtime.uncommitted_changes import DeferredWrite, UncommittedChanges
 from kafka_msgs.groups.runtime.undo_log import UndoLog, redo
 
 __all__ = ["KafkaUncommittedChanges", "KafkaUndoLog", "TableEntry"]

@@ -14,8 +14,7 @@ from attrs import evolve
 
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.coordinator import GroupCoordinator
-from kafka_msgs.groups.protocols import PROTOCOLS
+from kafka_msgs.groups.coordinator import PROTOCOLS, GroupCoordinator
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage, TopicsImage

@@ -13,15 +13,14 @@ import pytest
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.groups.config import CoordinatorConfig
-from kafka_msgs.groups.coordinator import GroupCoordinator
+from kafka_msgs.groups.coordinator import PROTOCOLS, GroupCoordinator
 from kafka_msgs.groups.group_protocol import GroupProtocol, TopicChange
-from kafka_msgs.groups.protocols import PROTOCOLS
+from kafka_msgs.groups.operation import subscribe
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.memory_log import MemoryLog
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO
-from kafka_msgs.groups.shard_state import subscribe
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.message import Request

@@ -9,8 +9,7 @@ from uuid import UUID
 import pytest
 
 from kafka_msgs.errors import MissingExtraError
-from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, CoordinatorTopicImage, group_hash
 
 
 def topic(name: str, partitions: int) -> CoordinatorTopicImage:

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from attrs import fields, has
 
+from kafka_msgs.groups.coordinator import PROTOCOLS
 from kafka_msgs.groups.group import OffsetAndPosition
-from kafka_msgs.groups.protocols import PROTOCOLS
+from kafka_msgs.groups.operation import ShardState
 from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO
-from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.controller.features import SUPPORTED_FEATURES
+from kafka_msgs.broker.controller.image_types import SUPPORTED_FEATURES
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages import API_KEYS, RELEASE
 from kafka_msgs.upgrade.feature_levels import feature_levels

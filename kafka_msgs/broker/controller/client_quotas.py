@@ -16,7 +16,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 
-__all__ = ["Entity", "alter_quotas", "find_quotas"]
+__all__ = ["alter_quotas", "find_quotas"]
 
 Entity: TypeAlias = Mapping[str, str | None]
 """A quota entity: names by entity type. The name None is the default entity of its type."""
@@ -61,7 +61,7 @@ def alter_quotas(
         results[key] = entity, refused
         if len(records) > _MOST_RECORDS:
             message = "Unable to perform excessively large batch operation."
-            raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+            raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, message)
     return records, list(results.values())
 
 
@@ -154,7 +154,7 @@ def _filter(components: Iterable[tuple[str, int, str | None]]) -> tuple[dict[str
         if kind in names or kind in kinds:
             raise _invalid(f"Entity type {kind} cannot appear more than once in the filter.")
         if kind not in (USER, CLIENT_ID, IP):
-            raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_VERSION, message=f"Unsupported entity type {kind}")
+            raise RequestRefusedError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
         _check_match(match, name)
         if match == QuotaMatchType.ANY:
             kinds.add(kind)
@@ -188,4 +188,4 @@ def _text(entity: Entity) -> str:
 
 
 def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)

@@ -95,8 +95,7 @@ def check_resource(kind: ConfigResourceType, name: str) -> None:
 
 def _check_there(image: MetadataImage, kind: ConfigResourceType, name: str) -> None:
     if kind is ConfigResourceType.TOPIC and name not in image.topics:
-        message = f"The topic '{name}' does not exist."
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
 _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
@@ -269,8 +268,8 @@ _CHECKS: Final[Mapping[ConfigResourceType, Callable[[BrokerConfigs, Mapping[str,
 
 
 def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

@@ -82,8 +82,8 @@ class ConfigKey:
     def refuse(self, value: Any, reason: str) -> RequestRefusedError:
         """Return the error for an invalid value, with Kafka's error message."""
         return RequestRefusedError(
-            error=ErrorCode.INVALID_CONFIG,
-            message=f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
+            ErrorCode.INVALID_CONFIG,
+            f"Invalid value {_text_of(value)} for configuration {self.name}: {reason}",
         )
 
     def _parsed(self, text: str) -> Any:
@@ -150,8 +150,7 @@ def _check_range(setting: ConfigKey, value: Any) -> None:
 
 def _check_items(setting: ConfigKey, value: Any) -> None:
     if isinstance(value, tuple) and "" in value and not setting._repeats:
-        message = f"Configuration '{setting.name}' values must not be empty."
-        raise RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_CONFIG, f"Configuration '{setting.name}' values must not be empty.")
 
 
 def _check_choice(setting: ConfigKey, value: Any) -> None:

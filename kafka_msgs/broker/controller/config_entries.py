@@ -27,7 +27,6 @@ from kafka_msgs.enums import ConfigResourceType, ConfigSource
 __all__ = [
     "RESOURCES",
     "ConfigEntry",
-    "ConfigSynonym",
     "effective_topic_configs",
     "resource_entries",
     "resource_overrides",

@@ -68,7 +68,7 @@ def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChang
     Raises ``RequestRefusedError`` with PREFERRED_LEADER_NOT_AVAILABLE if the broker cannot become the leader.
     """
     if broker_id not in state.isr:
-        raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return _record(state, leader=broker_id)
 
 
@@ -79,9 +79,9 @@ def elect_preferred(image: MetadataImage, state: PartitionRegistration) -> Parti
     """
     preferred = state.replicas[0]
     if state.leader == preferred:
-        raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+        raise RequestRefusedError(ErrorCode.ELECTION_NOT_NEEDED)
     if not image.is_alive(preferred):
-        raise RequestRefusedError(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return elect_leader(state, preferred)
 
 
@@ -91,11 +91,11 @@ def elect_unclean(image: MetadataImage, state: PartitionRegistration) -> Partiti
     Raises ``RequestRefusedError`` with ELECTION_NOT_NEEDED or ELIGIBLE_LEADERS_NOT_AVAILABLE.
     """
     if state.leader != NO_LEADER:
-        raise RequestRefusedError(error=ErrorCode.ELECTION_NOT_NEEDED)
+        raise RequestRefusedError(ErrorCode.ELECTION_NOT_NEEDED)
     for each in state.replicas:
         if image.is_alive(each):
             return _record(state, leader=each, isr=(each,), eligible_leader_replicas=(), last_known_elr=())
-    raise RequestRefusedError(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+    raise RequestRefusedError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
 def replace_replicas(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafka_msgs.broker.controller.features import METADATA_VERSION
 from kafka_msgs.broker.controller.image import BrokerRegistration, MetadataImage, PartitionRegistration
+from kafka_msgs.broker.controller.image_types import METADATA_VERSION
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.config_record import ConfigRecord

@@ -10,14 +10,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 
-__all__ = [
-    "CONSUMER_OFFSETS",
-    "INTERNAL_TOPICS",
-    "SHARE_GROUP_STATE",
-    "TRANSACTION_STATE",
-    "InternalTopicConfig",
-    "is_internal",
-]
+__all__ = ["CONSUMER_OFFSETS", "INTERNAL_TOPICS", "SHARE_GROUP_STATE", "TRANSACTION_STATE", "is_internal"]
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 TRANSACTION_STATE: Final = "__transaction_state"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 from uuid import UUID
 
 from attrs import frozen
 
 from kafka_msgs.broker.controller.config_defs import TOPIC, BrokerConfigs, config_keys
-from kafka_msgs.broker.controller.image import MetadataImage, TopicImage
+from kafka_msgs.broker.controller.image import BrokerRegistration, MetadataImage, TopicImage
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS
-from kafka_msgs.broker.controller.replica_placer import place_replicas
 from kafka_msgs.broker.storage.metadata_batches import METADATA_TOPIC
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -39,6 +39,45 @@ __all__ = [
     "missing_topic_error",
     "topic_records",
 ]
+
+
+def place_replicas(
+    brokers: Sequence[BrokerRegistration], *, partitions: int, replication_factor: int, first: int
+) -> list[tuple[int, ...]]:
+    """Return the replicas of each new partition. ``first`` rotates the order, so that leaders are spread.
+
+    ``brokers`` are the registered brokers. Only running brokers receive replicas, unless too few brokers run. Raises
+    ``RequestRefusedError`` with INVALID_REPLICATION_FACTOR.
+    """
+    running = [broker for broker in brokers if broker.alive and not broker.in_controlled_shutdown]
+    if not running:
+        raise _refused(replication_factor, "All brokers are currently fenced or in controlled shutdown.")
+    if replication_factor > len(brokers):
+        reason = (
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
+            "broker(s) are registered or some brokers have all their log directories cordoned."
+        )
+        raise _refused(replication_factor, reason)
+    order = _by_turns(running) + _by_turns([broker for broker in brokers if broker not in running])
+    count = len(order) if replication_factor > len(running) else len(running)
+    return [
+        tuple(order[(first + partition + replica) % count] for replica in range(replication_factor))
+        for partition in range(partitions)
+    ]
+
+
+def _by_turns(brokers: Sequence[BrokerRegistration]) -> list[int]:
+    """Return the broker ids, alternating between racks."""
+    racks: dict[str | None, list[int]] = {}
+    for broker in brokers:
+        racks.setdefault(broker.rack, []).append(broker.id)
+    return [broker for turn in zip_longest(*racks.values()) for broker in turn if broker is not None]
+
+
+def _refused(replication_factor: int, reason: str) -> RequestRefusedError:
+    message = f"Unable to replicate the partition {replication_factor} time(s): {reason}"
+    return RequestRefusedError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+
 
 MAX_PARTITIONS: Final = 10_000
 """The maximum number of partitions that one request may create, as in Kafka."""
@@ -74,7 +113,7 @@ def check_new_name(image: MetadataImage, name: str) -> None:
     """Raise ``RequestRefusedError`` for a name that is invalid or taken."""
     check_topic_name(name)
     if name in image.topics:
-        raise RequestRefusedError(error=ErrorCode.TOPIC_ALREADY_EXISTS, message=f"Topic '{name}' already exists.")
+        raise RequestRefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     _check_collision(image, name)
 
 
@@ -82,7 +121,7 @@ def check_not_reserved(name: str) -> None:
     """Raise ``RequestRefusedError`` with INVALID_REQUEST for the topic of the metadata log, which is reserved."""
     if name == METADATA_TOPIC:
         message = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
 
 
 def topic_records(
@@ -206,10 +245,10 @@ def _assigned(image: MetadataImage, new: TopicToCreate) -> list[tuple[int, ...]]
     """Return the requested replica assignments, in partition order."""
     if new.replication_factor != _DEFAULT:
         message = "A manual partition assignment was specified, but replication factor was not set to -1."
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
     if new.num_partitions != _DEFAULT:
         message = "A manual partition assignment was specified, but numPartitions was not set to -1."
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
     found: dict[int, tuple[int, ...]] = {}
     factor: int | None = None
     for partition, asked in new.assignments:
@@ -226,7 +265,7 @@ def _assigned(image: MetadataImage, new: TopicToCreate) -> list[tuple[int, ...]]
 def _placed(image: MetadataImage, configs: BrokerConfigs, new: TopicToCreate) -> list[tuple[int, ...]]:
     if new.replication_factor == 0 or new.replication_factor < _DEFAULT:
         message = "Replication factor must be larger than 0, or -1 to use the default value."
-        raise RequestRefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     if new.num_partitions == 0 or new.num_partitions < _DEFAULT:
         raise _invalid_partitions("Number of partitions was set to an invalid non-positive value.")
     partitions, factor = new.num_partitions, new.replication_factor
@@ -284,16 +323,16 @@ def _partition(image: MetadataImage, topic_id: UUID, number: int, replicas: tupl
 
 
 def _invalid_topic(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 
 
 def _invalid_partitions(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_PARTITIONS, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_PARTITIONS, message)
 
 
 def _invalid_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)
 
 
 def _bad_assignment(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_REPLICA_ASSIGNMENT, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

@@ -122,7 +122,7 @@ class CoordinatorService(ABC, Generic[C]):
             data = encode_batch(batch, timestamp=now, coordinator_epoch=self.coordinator_epoch)
             log.append(data, leader_epoch=epoch, now=now, origin=AppendOrigin.COORDINATOR, guard=self.guard(batch))
         except RecordWriteError as error:  # a marker with a producer id or epoch that no log accepts
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from error
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         self.coordinator.committed(batch.partition, log.high_watermark)
         if log.high_watermark < log.log_end_offset and batch.partition not in self._watches:
             follow = partial(self._follow_commits, batch.partition, log)

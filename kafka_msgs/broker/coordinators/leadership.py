@@ -23,7 +23,6 @@ from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.records import Batch, read_batches
 
 __all__ = [
-    "HostedCoordinator",
     "auto_create_topic",
     "check_in_sync",
     "find_log",
@@ -80,9 +79,9 @@ def check_in_sync(cluster: BrokerInterface, log: PartitionLog) -> PartitionRegis
     """
     state = cluster.image.partition(log.topic_id, log.partition)
     if state is None or state.leader == NO_LEADER:
-        raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise RequestRefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if len(state.isr) < cluster.log_manager.config_number(log.topic, "min.insync.replicas"):
-        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS)
+        raise RequestRefusedError(ErrorCode.NOT_ENOUGH_REPLICAS)
     return state
 
 

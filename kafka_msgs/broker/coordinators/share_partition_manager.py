@@ -112,7 +112,7 @@ class SharePartitionManager:
         state = cluster.image.partition(key.topic_id, key.partition)
         log = cluster.log_manager.get((key.topic_id, key.partition))
         if state is None or log is None or state.leader != self._broker_id:
-            raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise RequestRefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
             known = call_share_coordinator(
                 cluster, key, lambda each: each.read_state(key, leader_epoch=state.leader_epoch, now=cluster.now)
@@ -138,7 +138,7 @@ class SharePartitionManager:
             return log.log_start_offset if earliest else log.high_watermark
         found = log.offset_for_timestamp(self._cluster.now - back_ms, "read_uncommitted")
         if found is None:
-            raise RequestRefusedError(error=ErrorCode.OFFSET_NOT_AVAILABLE)
+            raise RequestRefusedError(ErrorCode.OFFSET_NOT_AVAILABLE)
         return found.offset
 
     def _persist(
@@ -192,7 +192,7 @@ class SharePartitionManager:
         share = self._partitions.get(key)
         if share is None:
             message = "This server does not host this topic-partition."
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+            raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
         changes = share.begin(member.member_id, said, self._cluster.now)
         return partial(self._finish, key, share, changes)
 
@@ -300,7 +300,7 @@ def _states(known: ShareSnapshotValue) -> Iterable[PersisterStateBatch]:
     for each in known.state_batches:
         state = _STATES.get(each.delivery_state)
         if state is None:
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
         yield PersisterStateBatch(each.first_offset, each.last_offset, state, each.delivery_count)
 
 
@@ -308,5 +308,5 @@ def _translated(error: ApiError, doing: str) -> RequestRefusedError:
     """Return the member error for a share coordinator error that occurred while ``doing`` something."""
     code = _ERRORS.get(error.error)
     if code is None:
-        return RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
-    return RequestRefusedError(error=code, message=error.message and f"Error in {doing} state RPC. {error.message}")
+        return RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return RequestRefusedError(code, error.message and f"Error in {doing} state RPC. {error.message}")

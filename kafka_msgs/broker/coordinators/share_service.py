@@ -73,7 +73,7 @@ def find_share_service(cluster: BrokerInterface, key: SharePartitionKey) -> Shar
         auto_create_topic(cluster, SHARE_GROUP_STATE)
     leader = leader_of(cluster, SHARE_GROUP_STATE, partition_for_key(key.text, _partitions(cluster)))
     if leader is None:
-        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return ShareCoordinatorService.of_broker(cluster, leader)
 
 
@@ -108,4 +108,4 @@ class ClusterSharePersister:
         try:
             call_share_coordinator(self._cluster, key, request)
         except ApiError as error:
-            raise GroupError(error=error.error, message=error.message) from error
+            raise GroupError(error.error, error.message) from error

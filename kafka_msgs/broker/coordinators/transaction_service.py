@@ -172,11 +172,11 @@ def join_transaction(
         return guard
     host = TransactionCoordinatorService.of_id(cluster, transactional_id)
     if host is None:
-        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     place = TopicPartition(log.topic, log.partition)
     error = host.verify_or_add_partition(transactional_id, ProducerIdAndEpoch(*producer), place, adds=adds)
     if error is ErrorCode.TRANSACTION_ABORTABLE and not abortable:
         error = ErrorCode.INVALID_TXN_STATE
     if error is not ErrorCode.NONE:
-        raise RequestRefusedError(error=error)
+        raise RequestRefusedError(error)
     return guard

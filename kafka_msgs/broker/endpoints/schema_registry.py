@@ -16,7 +16,7 @@ from attrs import Factory, define, frozen
 from kafka_msgs.broker.endpoints.avro_compatibility import AvroSchema, incompatibilities, parse_avro
 from kafka_msgs.broker.endpoints.routes import HttpError
 
-__all__ = ["LEVELS", "SCHEMA_TYPES", "RegisteredVersion", "SchemaReference", "SchemaRegistry", "SchemaText", "refuse"]
+__all__ = ["SCHEMA_TYPES", "RegisteredVersion", "SchemaReference", "SchemaRegistry", "SchemaText", "refuse"]
 
 SCHEMA_TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 LEVELS: Final = ("NONE", "BACKWARD", "FORWARD", "FULL", "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE")

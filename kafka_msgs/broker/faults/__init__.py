@@ -35,8 +35,7 @@ from kafka_msgs.broker.faults.cluster_changes import (
     StartBroker,
     StopBroker,
 )
-from kafka_msgs.broker.faults.fault import At, Fault
-from kafka_msgs.broker.faults.injector import FaultInjector
+from kafka_msgs.broker.faults.injector import At, Fault, FaultInjector
 from kafka_msgs.broker.faults.request_effects import (
     Delay,
     Disconnect,

@@ -20,7 +20,7 @@ from kafka_msgs.broker.faults.cluster_changes import (
     StartBroker,
     StopBroker,
 )
-from kafka_msgs.broker.faults.fault import At, Fault
+from kafka_msgs.broker.faults.injector import At, Fault
 from kafka_msgs.broker.faults.request_effects import Effect
 from kafka_msgs.validators import int_range
 

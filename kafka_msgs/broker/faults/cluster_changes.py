@@ -10,8 +10,14 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from kafka_msgs.broker.broker_interface import BrokerInterface
+from kafka_msgs.broker.broker_interface import BrokerInterface, FollowerView
+from kafka_msgs.broker.controller.elections import elect_leader, replace_replicas
+from kafka_msgs.broker.controller.image import PartitionRegistration
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
+from kafka_msgs.broker.coordinators.leadership import auto_create_topic
+from kafka_msgs.broker.virtual_broker import VirtualBroker
+from kafka_msgs.errors import OptionError
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.validators import int_range
 
 __all__ = [
@@ -29,6 +35,7 @@ __all__ = [
     "SetFollowerOffsets",
     "StartBroker",
     "StopBroker",
+    "move_coordinator",
 ]
 
 
@@ -48,17 +55,9 @@ class ClusterControl(BrokerInterface, Protocol):
 
     def stop_broker(self, broker_id: int) -> None: ...
 
-    def move_leader(self, topic: str, partition: int, broker_id: int) -> None: ...
-
-    def move_coordinator(self, key: str, broker_id: int, topic: str = CONSUMER_OFFSETS) -> None: ...
-
-    def move_controller(self, broker_id: int) -> None: ...
+    def broker(self, broker_id: int) -> VirtualBroker: ...
 
     def jump_clock(self, ms: int) -> None: ...
-
-    def set_follower_offsets(
-        self, topic: str, partition: int, broker_id: int, start: int | None, end: int | None
-    ) -> None: ...
 
 
 class ClusterChange(ABC):
@@ -82,7 +81,13 @@ class MoveLeader(ClusterChange):
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.move_leader(self.topic, self.partition, self.broker)
+        state = _partition(cluster, self.topic, self.partition)
+        _require_running(cluster, self.broker)
+        if self.broker not in state.replicas:
+            cluster.commit([replace_replicas(cluster.image, state, (self.broker, *state.replicas[1:]))])
+            state = _partition(cluster, self.topic, self.partition)
+        if state.leader != self.broker:
+            cluster.commit([elect_leader(state, self.broker)])
 
 
 @frozen
@@ -94,7 +99,7 @@ class MoveGroupCoordinator(ClusterChange):
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.move_coordinator(self.group_id, self.broker)
+        move_coordinator(cluster, CONSUMER_OFFSETS, self.group_id, self.broker)
 
 
 @frozen
@@ -106,7 +111,7 @@ class MoveTransactionCoordinator(ClusterChange):
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.move_coordinator(self.transactional_id, self.broker, TRANSACTION_STATE)
+        move_coordinator(cluster, TRANSACTION_STATE, self.transactional_id, self.broker)
 
 
 @frozen
@@ -117,7 +122,8 @@ class MoveController(ClusterChange):
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.move_controller(self.broker)
+        _require_running(cluster, self.broker)
+        cluster.controller_id = self.broker
 
 
 @frozen
@@ -203,7 +209,10 @@ class SetFollowerOffsets(ClusterChange):
 
     def apply(self, cluster: ClusterControl) -> None:
         """Make the change."""
-        cluster.set_follower_offsets(self.topic, self.partition, self.broker, self.start, self.end)
+        state = _partition(cluster, self.topic, self.partition)
+        if cluster.broker(self.broker).id not in state.replicas:
+            raise _wrong("broker_id", self.broker, f"the replicas are {', '.join(map(str, state.replicas))}")
+        cluster.follower_views[self.broker, state.key] = FollowerView(self.start, self.end)
 
 
 @frozen
@@ -232,3 +241,28 @@ Change = (
     | Heal
 )
 """A fault's change of the cluster."""
+
+
+def _partition(cluster: ClusterControl, topic: str, partition: int) -> PartitionRegistration:
+    found = cluster.image.topics.get(topic)
+    state = cluster.image.partition(found.id, partition) if found else None
+    if state is None:
+        raise _wrong("partition", f"{topic}-{partition}", "there is no such partition")
+    return state
+
+
+def _require_running(cluster: ClusterControl, broker_id: int) -> None:
+    if not cluster.broker(broker_id).running:
+        raise _wrong("broker_id", broker_id, "the broker does not run")
+
+
+def move_coordinator(cluster: ClusterControl, topic: str, key: str, broker_id: int) -> None:
+    """Make a broker the leader of the partition with the state of ``key``. The topic is created if it is missing."""
+    if topic not in cluster.image.topics:
+        auto_create_topic(cluster, topic)
+    partition = partition_for_key(key, len(cluster.image.topics[topic].partitions))
+    MoveLeader(topic, partition, broker_id).apply(cluster)
+
+
+def _wrong(option: str, value: object, reason: str) -> OptionError:
+    return OptionError(source="Cluster", option=option, value=value, reason=reason)

@@ -60,8 +60,7 @@ def _is_filter(asked: AclCreation) -> bool:
 
 def _check(call: ServerCall[Any], operation: AclOperation) -> None:
     if call.cluster.authorizer is None:
-        message = "No Authorizer is configured on the broker"
-        raise RequestRefusedError(error=ErrorCode.SECURITY_DISABLED, message=message)
+        raise RequestRefusedError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     call.require_cluster(operation)
 
 
@@ -71,7 +70,7 @@ def _create(call: ServerCall[CreateAclsRequest]) -> None:
         return
     _check(call, AclOperation.ALTER)
     if any(map(_is_filter, call.request.creations)):
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     known = {_facts(acl) for acl in call.cluster.image.acls.values()}
     call.respond(CreateAclsResponse(results=tuple(_created(call, each, known) for each in call.request.creations)))
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from kafka_msgs.api_keys import ApiKey
-from kafka_msgs.broker.controller.features import SUPPORTED_FEATURES
+from kafka_msgs.broker.controller.image_types import SUPPORTED_FEATURES
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -31,13 +31,13 @@ def _api_versions(call: ServerCall[ApiVersionsRequest]) -> None:
     if call.version >= _FIRST_WITH_SOFTWARE:
         names = request.client_software_name, request.client_software_version
         if not all(_SOFTWARE.fullmatch(each) for each in names):
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
         call.session.software_name, call.session.software_version = names
         if (request.cluster_id is None) != (request.node_id == _NO_NODE):
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     wrong_cluster = request.cluster_id is not None and request.cluster_id != cluster.cluster_id
     if wrong_cluster or request.node_id not in (_NO_NODE, call.session.broker_id):
-        raise RequestRefusedError(error=ErrorCode.REBOOTSTRAP_REQUIRED)
+        raise RequestRefusedError(ErrorCode.REBOOTSTRAP_REQUIRED)
     lowest = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
     call.respond(
         ApiVersionsResponse(

@@ -85,8 +85,8 @@ def _checked_level(loggers: Mapping[str, logging.Logger], name: str, operation: 
 
 
 def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_CONFIG, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka_msgs.broker.controller.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
+from kafka_msgs.broker.controller.image_types import METADATA_VERSION, SUPPORTED_FEATURES
 from kafka_msgs.broker.controller.internal_topic_configs import is_internal
 from kafka_msgs.broker.controller.topics import missing_topic_error
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
@@ -62,11 +62,9 @@ def _describe_cluster(call: ServerCall[DescribeClusterRequest]) -> None:
 
 def _wrong_endpoint(kind: int) -> RequestRefusedError:
     if kind != _CONTROLLERS:
-        return RequestRefusedError(
-            error=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, message=f"Unsupported endpoint type {kind}"
-        )
+        return RequestRefusedError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}")
     message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-    return RequestRefusedError(error=ErrorCode.MISMATCHED_ENDPOINT_TYPE, message=message)
+    return RequestRefusedError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, message)
 
 
 def _brokers(call: ServerCall[DescribeClusterRequest]) -> Iterator[DescribeClusterBroker]:
@@ -86,7 +84,7 @@ def _describe_topic_partitions(call: ServerCall[DescribeTopicPartitionsRequest])
     request, cursor = call.request, call.request.cursor
     asked = {each.name for each in request.topics}
     if cursor is not None and ((asked and cursor.topic_name not in asked) or cursor.partition_index < 0):
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     first = cursor.topic_name if cursor else ""
     names = [each for each in sorted(asked or call.cluster.image.topics) if each >= first]
     seen = {name: call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
@@ -163,7 +161,7 @@ def _update_features(call: ServerCall[UpdateFeaturesRequest]) -> None:
         ]
     except RequestRefusedError as error:
         message = f"The update failed for all features since the following feature had an error: {error.message}"
-        raise RequestRefusedError(error=error.error, message=message) from None
+        raise RequestRefusedError(error.error, message) from None
     if not call.request.validate_only:
         call.cluster.commit(records)
     named = updates if call.version < _FIRST_WITHOUT_RESULTS else ()
@@ -203,7 +201,7 @@ def _feature(call: ServerCall[UpdateFeaturesRequest], update: FeatureUpdateKey) 
 
 
 def _bad_version(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_UPDATE_VERSION, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_UPDATE_VERSION, message)
 
 
 def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:
@@ -211,7 +209,7 @@ def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:
     broker_id, image = call.request.broker_id, call.cluster.image
     if broker_id not in image.brokers:
         message = f"Broker ID {broker_id} is not currently registered"
-        raise RequestRefusedError(error=ErrorCode.BROKER_ID_NOT_REGISTERED, message=message)
+        raise RequestRefusedError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
     if image.is_alive(broker_id):
         call.cluster.kill_broker(broker_id)
     epoch = image.brokers[broker_id].epoch

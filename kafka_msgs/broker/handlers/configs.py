@@ -65,16 +65,16 @@ _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
 def _resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
     """Return the type of a resource that the client is authorized to use. Raises ``RequestRefusedError``."""
     if number not in _RESOURCES:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=f"Unknown resource type {number}")
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {number}")
     kind, fixed, error = _RESOURCES[number]
     if not call.allows(operation, kind, fixed or name):
-        raise RequestRefusedError(error=error)
+        raise RequestRefusedError(error)
     return ConfigResourceType(number)
 
 
 def _describe_configs(call: ServerCall[DescribeConfigsRequest]) -> None:
     if any(each.resource_type not in _RESOURCES for each in call.request.resources):
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     call.respond(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
 
 
@@ -126,7 +126,7 @@ def _check_described(call: ServerCall[DescribeConfigsRequest], kind: ConfigResou
     if kind is not ConfigResourceType.BROKER:
         if kind is ConfigResourceType.TOPIC and name not in call.cluster.image.topics:
             check_topic_name(name)
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if kind in _NAMELESS and not name:
             raise _invalid(_NAMELESS[kind])
         check_resource(kind, name)
@@ -251,7 +251,7 @@ def _change(
 ) -> None:
     kind = ConfigResourceType(resource.resource_type)
     if lost and kind not in _OF_ONE_BROKER:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if kind is ConfigResourceType.BROKER_LOGGER:
         _change_loggers(call, resource)
         return
@@ -259,7 +259,7 @@ def _change(
         _check_this_broker(call, resource.resource_name)
     changes = list(records(kind, resource))
     if lost:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if changes and not call.request.validate_only:
         call.cluster.commit(changes)
 
@@ -273,7 +273,7 @@ def _change_loggers(call: ServerCall[Any], resource: Any) -> None:
 
 
 def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _check_values(configs: Iterable[Any]) -> None:
@@ -307,7 +307,7 @@ def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None
     else:
         wanted = set(call.request.resource_types or listed)
     if not wanted <= listed.keys():
-        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_VERSION)
+        raise RequestRefusedError(ErrorCode.UNSUPPORTED_VERSION)
     call.respond(
         ListConfigResourcesResponse(
             config_resources=tuple(

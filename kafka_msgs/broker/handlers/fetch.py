@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from attrs import Factory, define, evolve
 
+from kafka_msgs.broker.broker_interface import LEADER_VIEW, FollowerView
 from kafka_msgs.broker.controller.image import PartitionKey, TopicImage
-from kafka_msgs.broker.follower_view import LEADER_VIEW, FollowerView
 from kafka_msgs.broker.handlers.fetch_sessions import (
     FIRST_WITH_IDS,
     CachedPartition,
@@ -18,7 +18,6 @@ from kafka_msgs.broker.handlers.fetch_sessions import (
     is_urgent,
 )
 from kafka_msgs.broker.handlers.partition_access import LeaderPartition, endpoints, find_topic, get_leader_partition
-from kafka_msgs.broker.handlers.replica_selector import FIRST_WITH_RACKS, preferred_replica
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.codec import Buffer
@@ -40,6 +39,31 @@ from kafka_msgs.messages.fetch_response import (
 from kafka_msgs.wire import SIZE_BYTES
 
 __all__ = ["HANDLERS", "charge_fetch_quota", "concat_records"]
+
+FIRST_WITH_RACKS: Final = 11
+"""The first version of Fetch that contains the consumer's rack."""
+
+_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
+
+def preferred_replica(call: ServerCall[FetchRequest], led: LeaderPartition, offset: int) -> int | None:
+    """Return the broker that the consumer should fetch a partition from, or None for this one.
+
+    Only the leader selects a replica. All in-sync replicas have the same records here, so the last matching one is
+    used, as in Kafka.
+    """
+    state, rack, image = led.state, call.request.rack_id, call.cluster.image
+    if call.version < FIRST_WITH_RACKS or not rack or state.leader != call.session.broker_id:
+        return None
+    if call.cluster.configs.text("replica.selector.class") != _SELECTOR:
+        return None
+    listener = call.session.listener.name
+    brokers = (image.brokers[each] for each in state.isr if image.is_alive(each))
+    same = {broker.id for broker in brokers if broker.rack == rack and listener in broker.endpoints}
+    if not same or state.leader in same or not led.log.log_start_offset <= offset <= led.log.log_end_offset:
+        return None
+    return max(same)
+
 
 _ISOLATIONS: Final[tuple[IsolationLevel, IsolationLevel]] = ("read_uncommitted", "read_committed")
 _FIRST_WITH_LEADERS: Final = 16
@@ -152,7 +176,7 @@ def _read(call: ServerCall[FetchRequest], fetch: FetchContext) -> _FetchRead:
             reading.refused.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
             continue
         if call.request.isolation_level not in range(len(_ISOLATIONS)):
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
         key = topic.id, asked.wanted.partition
         reading.open[key] = asked
         try:
@@ -208,7 +232,7 @@ def _readable(call: ServerCall[FetchRequest], key: PartitionKey, asked: CachedPa
 
 def _check_there(call: ServerCall[FetchRequest], topic_id: Any, partition: int) -> None:
     if call.cluster.image.partition(topic_id, partition) is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _read_partition(
@@ -231,7 +255,7 @@ def _read_partition(
     at_most = min(wanted.partition_max_bytes, left)
     found = log.read(wanted.fetch_offset, max(0, at_most), min_one_batch=min_one, **_visible(call, led))
     if at_most < 0 and wanted.fetch_offset < log.high_watermark:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     aborted = None
     if found.aborted is not None:
         aborted = tuple(
@@ -271,7 +295,7 @@ def _diverging(log: PartitionLog, wanted: FetchPartition) -> EpochEndOffset | No
         return None
     end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
     if end.epoch < 0:
-        raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        raise RequestRefusedError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if end.epoch >= wanted.last_fetched_epoch and end.start_offset >= wanted.fetch_offset:
         return None
     return EpochEndOffset(epoch=end.epoch, end_offset=end.start_offset)

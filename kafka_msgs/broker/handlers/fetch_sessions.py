@@ -18,7 +18,7 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.fetch_request import FetchPartition, FetchRequest
 from kafka_msgs.messages.fetch_response import PartitionData
 
-__all__ = ["FIRST_WITH_IDS", "CachedPartition", "FetchContext", "FetchSessionCache", "Results", "is_urgent"]
+__all__ = ["FIRST_WITH_IDS", "CachedPartition", "FetchContext", "FetchSessionCache", "is_urgent"]
 
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -156,11 +156,11 @@ class FetchSessionCache:
     def _find(self, request: FetchRequest, uses_ids: bool) -> _Session:
         session = self._sessions.get(request.session_id)
         if session is None:
-            raise RequestRefusedError(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            raise RequestRefusedError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
-            raise RequestRefusedError(error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            raise RequestRefusedError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != uses_ids:
-            raise RequestRefusedError(error=ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            raise RequestRefusedError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return session
 
     def _create(self, partitions: list[CachedPartition], uses_ids: bool, now: int) -> _Session | None:

@@ -31,17 +31,17 @@ _SHARE_SINCE: Final = 6
 def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[ServerCall[Any], str], None]:
     def check(call: ServerCall[Any], key: str) -> None:
         if not call.allows(AclOperation.DESCRIBE, kind, key):
-            raise RequestRefusedError(error=error)
+            raise RequestRefusedError(error)
 
     return check
 
 
 def _check_share(call: ServerCall[Any], key: str) -> None:
     if call.version < _SHARE_SINCE:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     call.require_cluster(AclOperation.CLUSTER_ACTION)
     if SharePartitionKey.parse(key) is None:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
 class _Kind(NamedTuple):
@@ -65,7 +65,7 @@ _KINDS: Final[Mapping[int, _Kind]] = {
 def _find(call: ServerCall[FindCoordinatorRequest]) -> None:
     request = call.request
     if request.key_type not in _KINDS:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     if call.version < _SEVERAL_SINCE:
         found = _found(call, request.key)
         call.respond(
@@ -101,7 +101,7 @@ def _leader(call: ServerCall[FindCoordinatorRequest], key: str) -> int:
     if topic is not None:
         leader = leader_of(call.cluster, kind.topic, partition_for_key(key, len(topic.partitions)))
     if leader is None or call.session.listener.name not in image.brokers[leader].endpoints:
-        raise RequestRefusedError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader
 
 

@@ -181,7 +181,7 @@ def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
 def _commit_in_transaction(call: ServerCall[TxnOffsetCommitRequest]) -> None:
     request = call.request
     if not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     require_group(call, request.group_id)
 
     def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:

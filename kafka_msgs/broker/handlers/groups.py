@@ -62,7 +62,7 @@ attach = GroupCoordinatorService.attach
 def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
     """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED without this permission on the group."""
     if not call.allows(operation, ResourceType.GROUP, group_id):
-        raise RequestRefusedError(error=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
 def require_topics(
@@ -70,7 +70,7 @@ def require_topics(
 ) -> None:
     """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED without this permission on all topics."""
     if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _host(call: ServerCall[Any]) -> GroupCoordinatorService:
@@ -94,14 +94,14 @@ def _join(call: ServerCall[JoinGroupRequest]) -> None:
 
 def _sync(call: ServerCall[SyncGroupRequest]) -> None:
     if call.version >= _NAMES_SINCE and None in (call.request.protocol_type, call.request.protocol_name):
-        raise RequestRefusedError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        raise RequestRefusedError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     _member(call)
 
 
 def check_share_member(member_id: str | None) -> None:
     """Raise ``RequestRefusedError`` for an invalid share group member id: none, or one longer than a UUID."""
     if not member_id or len(member_id) > _LONGEST_MEMBER_ID:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
 def _heartbeat(call: ServerCall[Any]) -> None:

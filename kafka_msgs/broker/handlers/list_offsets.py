@@ -71,7 +71,7 @@ def _by_topic(topics: Iterable[tuple[str, Iterable[P]]]) -> dict[str, dict[int, 
 def _list_offsets(call: ServerCall[ListOffsetsRequest]) -> None:
     request = call.request
     if request.topics and request.isolation_level not in range(len(_ISOLATIONS)):
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     counts = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     asked = _by_topic((topic.name, topic.partitions) for topic in request.topics)
     topics = (
@@ -162,7 +162,7 @@ def _deleted(
 ) -> DeleteRecordsPartitionResult:
     def delete(log: PartitionLog) -> int:
         if not (log.config.deletes or not log.config.cleanup_policy):
-            raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION)
+            raise RequestRefusedError(ErrorCode.POLICY_VIOLATION)
         return log.delete_records(asked.offset)
 
     low = _on_led(call, topic, asked.partition_index, -1, AclOperation.DELETE, delete)

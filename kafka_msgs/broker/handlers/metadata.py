@@ -57,7 +57,7 @@ def _check_names(request: MetadataRequest) -> None:
     """
     for topic in request.topics or ():
         if topic.name is None or topic.topic_id != ZERO_UUID:
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
 def _brokers(call: ServerCall[MetadataRequest]) -> Iterator[MetadataResponseBroker]:
@@ -78,7 +78,7 @@ def _topics(call: ServerCall[MetadataRequest]) -> Iterator[MetadataResponseTopic
     if by_id:
         yield from (_by_id(call, each) for each in by_id.values())
     elif any(each.name is None for each in wanted):
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         names = dict.fromkeys(each.name or "" for each in wanted)
         created = _auto_create(call, names)

@@ -47,11 +47,11 @@ def find_topic(call: ServerCall[Any], name: str, topic_id: UUID | None, operatio
     image = call.cluster.image
     topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)
     if topic is None and topic_id is not None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
     if operation is not None and not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return topic
 
 
@@ -69,14 +69,14 @@ def get_leader_partition(
     log = cluster.log_manager.get((topic.id, partition))
     state = cluster.image.partition(topic.id, partition)
     if log is None or state is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     here = call.session.broker_id in state.replicas
     if here and leader_epoch not in (-1, state.leader_epoch):
         older = leader_epoch < state.leader_epoch
-        raise RequestRefusedError(error=ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        raise RequestRefusedError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
     broker_id = call.session.broker_id
     if state.leader != broker_id and not (or_followed and broker_id in state.replicas):
-        raise RequestRefusedError(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise RequestRefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return LeaderPartition(state, log)
 
 

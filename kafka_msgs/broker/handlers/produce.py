@@ -106,7 +106,7 @@ def _check_transaction(call: ServerCall[ProduceRequest]) -> None:
         return
     name = call.request.transactional_id
     if name is None or not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
-        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _by_topic(request: ProduceRequest) -> list[tuple[TopicProduceData, dict[int, list[PartitionProduceData]]]]:
@@ -168,7 +168,7 @@ class _DelayedProduce:
         for part in self._waiting:
             if not _replicated(part):
                 index = part.response.index
-                part.response = _failed(self._call, index, RequestRefusedError(error=ErrorCode.REQUEST_TIMED_OUT))
+                part.response = _failed(self._call, index, RequestRefusedError(ErrorCode.REQUEST_TIMED_OUT))
         self._end()
 
     def _end(self) -> None:
@@ -185,7 +185,7 @@ def _sound(
     found = find_topic(call, topic.name, topic_id, AclOperation.WRITE)
     state = call.cluster.image.partition(found.id, data.index)
     if state is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     records = data.records if data.records is not None else b""
     validate_produced(split_batches(records), call.version)
     return found, state, records
@@ -221,11 +221,11 @@ def _append(
 def _writable(call: ServerCall[ProduceRequest], topic: TopicImage, index: int, records: Buffer) -> LeaderPartition:
     """Return the partition of the records, if this broker leads it. Raises ``RequestRefusedError``."""
     if call.request.acks not in (_ALL, _NONE, 1):
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUIRED_ACKS)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUIRED_ACKS)
     if call.request.transactional_id is not None and is_transactional(records):
         get_leader_partition(call, topic, index)
     if is_internal(topic.name) and call.client_id != _INTERNAL_ALLOWED:
-        raise RequestRefusedError(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
+        raise RequestRefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     return get_leader_partition(call, topic, index)
 
 
@@ -244,7 +244,7 @@ def _check_in_sync(call: ServerCall[ProduceRequest], led: LeaderPartition) -> No
             f"The size of the current ISR {len(led.state.isr)} is insufficient to satisfy the min.isr requirement of "
             f"{needed} for partition {led.log.name}"
         )
-        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=message)
+        raise RequestRefusedError(ErrorCode.NOT_ENOUGH_REPLICAS, message)
 
 
 def _guard(call: ServerCall[ProduceRequest], log: PartitionLog, records: Buffer) -> VerificationGuard | None:
@@ -269,7 +269,7 @@ def _guard(call: ServerCall[ProduceRequest], log: PartitionLog, records: Buffer)
         if error.error not in _COORDINATOR_ERRORS:
             raise
         reason = "Unable to verify the partition has been added to the transaction. Underlying error: "
-        raise RequestRefusedError(error=ErrorCode.NOT_ENOUGH_REPLICAS, message=reason + error.error.name) from None
+        raise RequestRefusedError(ErrorCode.NOT_ENOUGH_REPLICAS, reason + error.error.name) from None
 
 
 def _failed(

@@ -35,8 +35,7 @@ def _elect_leaders(call: ServerCall[ElectLeadersRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     wanted = call.request.topic_partitions
     if call.request.election_type not in list(ElectionType) and wanted != ():
-        message = f"Unknown election type {call.request.election_type}"
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown election type {call.request.election_type}")
     if wanted is None:
         every = {name: range(len(topic.partitions)) for name, topic in call.cluster.image.topics.items()}
         results = [
@@ -85,7 +84,7 @@ def _partition(call: ServerCall[Any], topic: str, partition: int, texts: tuple[s
     found = call.cluster.image.topics.get(topic)
     if found is None or partition not in range(len(found.partitions)):
         message = texts[found is not None].format(topic, partition)
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=message)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     return found.partitions[partition]
 
 
@@ -116,11 +115,11 @@ def _reassigned(
     try:
         state = _partition(call, topic, index, _NOT_FOUND_TO_MOVE)
         if wanted.replicas is None:
-            raise RequestRefusedError(error=ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+            raise RequestRefusedError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         replicas = check_replicas(call.cluster.image, wanted.replicas, None)
         if not call.request.allow_replication_factor_change and len(replicas) != len(state.replicas):
             message = f"The replication factor is changed from {len(state.replicas)} to {len(replicas)}"
-            raise RequestRefusedError(error=ErrorCode.INVALID_REPLICATION_FACTOR, message=message)
+            raise RequestRefusedError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     except RequestRefusedError as error:
         return ReassignablePartitionResponse(partition_index=index, error_code=error.error, error_message=error.message)
     if replicas != state.replicas:

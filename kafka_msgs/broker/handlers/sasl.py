@@ -96,14 +96,14 @@ def handle_sasl_token(cluster: BrokerInterface, session: ClientSession, token: b
     """
     exchange = session.sasl_server
     if exchange is None:
-        raise RequestRefusedError(error=ErrorCode.ILLEGAL_SASL_STATE)
+        raise RequestRefusedError(ErrorCode.ILLEGAL_SASL_STATE)
     answer = exchange.evaluate(bytes(token))
     if exchange.user is not None:
         principal = Principal("User", exchange.user)
         if session.authenticated and principal != session.principal:
             was, new = (f"{each.type}.{each.name}" for each in (session.principal, principal))
             message = f"Cannot change principals during re-authentication from {was}: {new}"
-            raise RequestRefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
+            raise RequestRefusedError(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
         session.principal, session.authenticated, session.sasl_server = principal, True, None
         session.session_expires_at = _session_end(cluster, exchange.expires_at)
     return answer

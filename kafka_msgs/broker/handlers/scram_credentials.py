@@ -40,7 +40,7 @@ T = TypeVar("T")
 _BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
 _MAX_ITERATIONS: Final = 16384
 _TWICE: Final = RequestRefusedError(
-    error=ErrorCode.DUPLICATE_RESOURCE, message="A user credential cannot be altered twice in the same request"
+    ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
 )
 
 
@@ -109,18 +109,18 @@ def _checked(call: ServerCall[AlterUserScramCredentialsRequest], change: _Change
     """Return a validated change. Raises ``RequestRefusedError``."""
     mechanism = _BY_NUMBER.get(change.mechanism)  # type: ignore[call-overload]
     if not change.name:
-        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Username must not be empty")
+        raise RequestRefusedError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
     if mechanism is None:
-        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM, message="Unknown SCRAM mechanism")
+        raise RequestRefusedError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     if isinstance(change, ScramCredentialDeletion):
         if (change.name, change.mechanism) not in call.cluster.image.scram:
             message = "Attempt to delete a user credential that does not exist"
-            raise RequestRefusedError(error=ErrorCode.RESOURCE_NOT_FOUND, message=message)
+            raise RequestRefusedError(ErrorCode.RESOURCE_NOT_FOUND, message)
         return change
     if change.iterations < mechanism.min_iterations:
-        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too few iterations")
+        raise RequestRefusedError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if change.iterations > _MAX_ITERATIONS:
-        raise RequestRefusedError(error=ErrorCode.UNACCEPTABLE_CREDENTIAL, message="Too many iterations")
+        raise RequestRefusedError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     return change
 
 
@@ -129,7 +129,7 @@ def _record(change: _Change) -> MetadataRecord:
     if isinstance(change, ScramCredentialDeletion):
         return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
     if not change.salted_password:  # Java has no HMAC with an empty key
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     stored_key, server_key = scram_keys(change.salted_password, _BY_NUMBER[ScramMechanism(change.mechanism)].hash_name)
     return UserScramCredentialRecord(
         name=change.name,

@@ -68,7 +68,7 @@ def member_of(call: ServerCall[Any]) -> MemberKey:
     """
     group_id, member_id = call.request.group_id, call.request.member_id
     if group_id is None:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     require_group(call, group_id)
     check_share_member(member_id)
     return MemberKey(group_id, member_id)
@@ -81,11 +81,11 @@ def check_partition(call: ServerCall[Any], place: TopicIdPartition) -> None:
     """
     topic = call.cluster.image.topics_by_id.get(place[0])
     if topic is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_ID)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
     if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.name):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if not 0 <= place[1] < len(topic.partitions):
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 @define(eq=False)
@@ -152,9 +152,9 @@ def _check(batches: Iterable[AcknowledgementBatch], *, renews: bool, only_renews
         count = len(types)
         wrong_count = count > 1 and last - first != count - 1
         if not previous <= first <= last or not count or wrong_count or min(types) < 0 or max(types) > most:
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
         if _RENEW in types and not only_renews:
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
         previous = last
 
 
@@ -183,7 +183,7 @@ def _acknowledge(call: ServerCall[ShareAcknowledgeRequest]) -> None:
     member = member_of(call)
     host, epoch = host_of(call), call.request.share_session_epoch
     if epoch == INITIAL_EPOCH:
-        raise RequestRefusedError(error=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        raise RequestRefusedError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     session = host.sessions.get(member)
     if epoch != FINAL_EPOCH:
         session.advance(epoch)

@@ -114,7 +114,7 @@ def _fetch(call: ServerCall[ShareFetchRequest]) -> None:
 def _check_renewal(request: ShareFetchRequest) -> None:
     """Raise ``RequestRefusedError`` with INVALID_REQUEST if a fetch that renews locks requests records."""
     if request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
 def _session(call: ServerCall[ShareFetchRequest], member: MemberKey, *, acknowledges: bool) -> ShareSession | None:
@@ -126,7 +126,7 @@ def _session(call: ServerCall[ShareFetchRequest], member: MemberKey, *, acknowle
         return None
     if epoch == INITIAL_EPOCH:
         if acknowledges:
-            raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
         return host.begin_session(member, places, call.session)
     forgotten = [(topic.topic_id, each) for topic in request.forgotten_topics_data for each in topic.partitions]
     return host.sessions.update(member, epoch, places, forgotten)
@@ -163,7 +163,7 @@ def _begin(fetch: _Fetch, session: ShareSession) -> None:
         _answer(fetch)
         return
     if request.share_acquire_mode not in tuple(AcquireMode):
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     shares: dict[TopicIdPartition, SharePartition] = {}
     for place in rotated(wanted, request.share_session_epoch):
         try:

@@ -88,7 +88,7 @@ def _with_detail(response: Any, detail: str) -> Response:
 
 
 def _refuse(message: str) -> None:
-    raise RequestRefusedError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
+    raise RequestRefusedError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
 
 
 def _is_topic_name(name: str) -> bool:

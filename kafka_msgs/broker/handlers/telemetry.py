@@ -106,7 +106,7 @@ def _get(call: ServerCall[GetTelemetrySubscriptionsRequest]) -> None:
     asked = call.request.client_instance_id
     instance = _instance(call, asked if asked.int else call.cluster.new_id())
     if not instance.may_get(call.cluster.now):
-        raise RequestRefusedError(error=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        raise RequestRefusedError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
     instance.error = ErrorCode.NONE
     call.respond(
         GetTelemetrySubscriptionsResponse(
@@ -124,12 +124,12 @@ def _get(call: ServerCall[GetTelemetrySubscriptionsRequest]) -> None:
 def _push(call: ServerCall[PushTelemetryRequest]) -> None:
     request = call.request
     if request.client_instance_id in _NO_IDS:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     instance = _instance(call, request.client_instance_id)
     instance.error = _check(call, instance)
     instance.terminating = request.terminating
     if instance.error:
-        raise RequestRefusedError(error=instance.error)
+        raise RequestRefusedError(instance.error)
     if instance.subscription.metrics:
         _store(call)
     call.respond(PushTelemetryResponse())

@@ -70,8 +70,7 @@ def create_topics(
     unique = {each.name: each for each in topics}
     errors = {name: _forbidden(call, name, counts[name]) for name in unique}
     if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
-        message = "Excessively large number of partitions per request."
-        raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+        raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     # As in Kafka, all names are checked before any topic is created.
     errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
     creations = []
@@ -118,13 +117,13 @@ def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:
 def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedError | None:
     """Return the reason why the client may not create a topic that occurs ``times`` times in the request, or None."""
     if times > 1:
-        return RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+        return RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     try:
         check_not_reserved(name)
     except RequestRefusedError as error:
         return error
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
-        return RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return None
 
 

@@ -94,9 +94,7 @@ def _delete_topics(call: ServerCall[DeleteTopicsRequest]) -> None:
     wanted = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
     if not call.cluster.configs.flag("delete.topic.enable"):
         error = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
-        raise RequestRefusedError(
-            error=error, message="This version does not support topic deletion." if call.version < 3 else None
-        )
+        raise RequestRefusedError(error, "This version does not support topic deletion." if call.version < 3 else None)
     keys = Counter((each.name, each.topic_id) for each in wanted)
     # A topic that is named twice has one result; entries that name no topic have one result each.
     answered = [*filterfalse(_names_one, wanted), *dict.fromkeys(filter(_names_one, wanted))]
@@ -141,25 +139,20 @@ def _topic_to_delete(
 ) -> TopicImage:
     image, by_id = call.cluster.image, wanted.topic_id != ZERO_UUID
     if by_id and wanted.name is not None:
-        raise RequestRefusedError(
-            error=ErrorCode.INVALID_REQUEST, message="You may not specify both topic name and topic id."
-        )
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if not by_id and wanted.name is None:
-        message = "Neither topic name nor id were specified."
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message=message)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
     if keys[wanted.name, wanted.topic_id] > 1:
-        raise RequestRefusedError(
-            error=ErrorCode.INVALID_REQUEST, message=f"Duplicate topic {'id' if by_id else 'name'}."
-        )
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'id' if by_id else 'name'}.")
     topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
     name = topic.name if topic else wanted.name
     if name is not None and not _may_delete(call, AclOperation.DESCRIBE, name):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is not None and not _may_delete(call, AclOperation.DELETE, topic.name):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        raise RequestRefusedError(error=error, message=ERROR_TEXTS[error])
+        raise RequestRefusedError(error, ERROR_TEXTS[error])
     return topic
 
 
@@ -169,7 +162,7 @@ def _create_partitions(call: ServerCall[CreatePartitionsRequest]) -> None:
     added = sum(_added(call, each) for each in unique.values() if counts[each.name] == 1)
     if added > MAX_PARTITIONS:
         message = "Excessively large number of additional partitions per request."
-        raise RequestRefusedError(error=ErrorCode.POLICY_VIOLATION, message=message)
+        raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, message)
     call.respond(CreatePartitionsResponse(results=tuple(_grown(call, unique.values(), counts))))
 
 
@@ -200,12 +193,12 @@ def _new_partitions(
     call: ServerCall[CreatePartitionsRequest], asked: CreatePartitionsTopic, times: int
 ) -> list[MetadataRecord]:
     if times > 1:
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST, message="Duplicate topic name.")
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     if not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
-        raise RequestRefusedError(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
     return add_partitions(call.cluster.image, topic, asked.count, assignments)
 

@@ -101,7 +101,7 @@ def _write(call: ServerCall[Any], marker: WritableTxnMarker, place: TopicPartiti
     except RequestRefusedError as error:
         return ErrorCode(error.error)
     except RecordWriteError:  # no log accepts this marker: as in Kafka, the whole request fails
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return ErrorCode.NONE
 
 

@@ -76,7 +76,7 @@ def _may_write(call: ServerCall[Any], transactional_id: str) -> bool:
 
 def _require(call: ServerCall[Any], transactional_id: str) -> None:
     if not _may_write(call, transactional_id):
-        raise RequestRefusedError(error=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def _may_write_a_topic(call: ServerCall[Any]) -> bool:
@@ -98,10 +98,10 @@ def _init(call: ServerCall[InitProducerIdRequest]) -> None:
     if request.transactional_id is not None:
         _require(call, request.transactional_id)
     elif not (call.allows_cluster(AclOperation.IDEMPOTENT_WRITE) or _may_write_a_topic(call)):
-        raise RequestRefusedError(error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        raise RequestRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (expected.id == -1) != (expected.epoch == -1):
-        raise RequestRefusedError(error=ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
     future = _host(call).coordinator.init_producer_id(
         request.transactional_id,
         request.transaction_timeout_ms,
@@ -334,8 +334,8 @@ def _pattern(text: str | None) -> Callable[[str], bool]:
         return compile_regex(text)
     except InvalidRegexError as error:
         raise RequestRefusedError(
-            error=ErrorCode.INVALID_REGULAR_EXPRESSION,
-            message=f"Transaction ID pattern `{text}` is not a valid regular expression: {error}.",
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"Transaction ID pattern `{text}` is not a valid regular expression: {error}.",
         ) from None
 
 

@@ -10,15 +10,7 @@ from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.enums import ScramMechanism
 from kafka_msgs.messages.user_scram_credential_record import UserScramCredentialRecord
 
-__all__ = [
-    "MECHANISMS",
-    "OAUTHBEARER",
-    "PLAIN",
-    "CredentialStore",
-    "ScramCredential",
-    "ScramMechanismInfo",
-    "scram_keys",
-]
+__all__ = ["MECHANISMS", "OAUTHBEARER", "PLAIN", "CredentialStore", "scram_keys"]
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"

@@ -36,11 +36,11 @@ def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callabl
         return OAuthBearerServer(validator(), lambda: cluster.now)
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)
-    raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+    raise RequestRefusedError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
 
 
 def _failed(message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.SASL_AUTHENTICATION_FAILED, message=message)
+    return RequestRefusedError(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
 
 
 class RefusedExchange:

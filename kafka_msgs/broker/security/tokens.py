@@ -18,7 +18,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 
-__all__ = ["BearerToken", "InvalidTokenError", "SignatureKeys", "TokenValidator", "decode_base64"]
+__all__ = ["InvalidTokenError", "TokenValidator", "decode_base64"]
 
 _PARTS: Final = 3
 _MS: Final = 1000

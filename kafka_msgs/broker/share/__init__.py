@@ -5,19 +5,18 @@ that members fetch, and ``ShareCoordinator`` stores share partition state as rec
 package uses no sockets, clocks or threads. Membership and assignments are in ``kafka_msgs.groups.share``.
 """
 
-from kafka_msgs.broker.share.aborted_records import archive_aborted
-from kafka_msgs.broker.share.acknowledgement import StateChange
-from kafka_msgs.broker.share.acquisition import acquire
+from kafka_msgs.broker.share.acquisition import acquire, archive_aborted
 from kafka_msgs.broker.share.coordinator import UNSET, ShareCoordinator, ShareCoordinatorConfig
+from kafka_msgs.broker.share.in_flight import StateChange
 from kafka_msgs.broker.share.record_state import (
     AcknowledgementBatch,
     AcquiredRecords,
     AcquireMode,
     PersisterStateBatch,
     RecordState,
+    SharePartitionKey,
 )
 from kafka_msgs.broker.share.share_partition import SharePartition
-from kafka_msgs.broker.share.share_partition_key import SharePartitionKey
 from kafka_msgs.broker.share.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,

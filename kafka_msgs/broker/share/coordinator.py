@@ -13,7 +13,7 @@ from uuid import UUID
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.share.share_partition_key import SharePartitionKey
+from kafka_msgs.broker.share.record_state import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
@@ -22,6 +22,7 @@ from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.share_state import apply_update, combine_batches
@@ -380,4 +381,4 @@ def _update_batch(batch: StateBatch) -> UpdateBatch:
 
 
 def _refuse(error: ErrorCode, message: str | None = None) -> NoReturn:
-    raise RequestRefusedError(error=error, message=message or _TEXTS.get(error))
+    raise RequestRefusedError(error, message or _TEXTS.get(error))

@@ -17,7 +17,9 @@ from typing import Final, TypeAlias
 
 from attrs import define
 
-from kafka_msgs.broker.share.acknowledgement import (
+from kafka_msgs.broker.share.in_flight import (
+    InFlightBatch,
+    InFlightState,
     StateChange,
     check_owner,
     check_owner_of_offset,
@@ -25,7 +27,6 @@ from kafka_msgs.broker.share.acknowledgement import (
     split_by_type,
     undo,
 )
-from kafka_msgs.broker.share.in_flight import InFlightBatch, InFlightState
 from kafka_msgs.broker.share.record_state import (
     RENEW,
     STATE_OF_TYPE,
@@ -38,7 +39,7 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.config import GroupConfig
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 
-__all__ = ["Persist", "SharePartition"]
+__all__ = ["SharePartition"]
 
 Persist: TypeAlias = Callable[[int, int, list[PersisterStateBatch]], None]
 """A function that persists the start offset, the number of finished records after it, and record states.
@@ -95,7 +96,7 @@ class SharePartition:
         previous, gap = self.start_offset - 1, None
         for each in states:
             if not previous < each.first <= each.last:
-                raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
             if gap is None and each.first > previous + 1:
                 gap = previous + 1
             previous = each.last

@@ -147,4 +147,4 @@ class ShareSessionCache:
 
 
 def _refuse(error: ErrorCode) -> NoReturn:
-    raise RequestRefusedError(error=error)
+    raise RequestRefusedError(error)

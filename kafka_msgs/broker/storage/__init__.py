@@ -4,13 +4,13 @@ Brokers use ``PartitionLog``, which needs no clock, threads or sockets. ``TopicC
 it uses. ``memory_store`` and ``file_store`` implement its storage.
 """
 
+from kafka_msgs.broker.storage.log_append import AppendResult, ReadResult
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore
 from kafka_msgs.broker.storage.log_segment import TimestampAndOffset
 from kafka_msgs.broker.storage.memory_store import MemoryPartitionStore
 from kafka_msgs.broker.storage.partition_log import PartitionLog
 from kafka_msgs.broker.storage.producer_state import AppendOrigin, ProducerStateEntry
 from kafka_msgs.broker.storage.replica_set import ReplicaSet
-from kafka_msgs.broker.storage.results import AppendResult, ReadResult
 from kafka_msgs.broker.storage.topic_config import TopicConfig
 from kafka_msgs.broker.storage.verification import VerificationGuard
 

@@ -14,6 +14,8 @@ from typing import Final
 
 from attrs import define
 
+from kafka_msgs.broker.storage.batch_headers import iter_headers
+from kafka_msgs.broker.storage.open_files import OpenFileCache
 from kafka_msgs.broker.storage.partition_files import PartitionFiles
 from kafka_msgs.codec import Buffer
 from kafka_msgs.errors import LogFileError
@@ -21,7 +23,7 @@ from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT, AbortedTransactio
 from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.log.writers.index_writer import SegmentIndexes
 
-__all__ = ["SUFFIXES", "FileSegment", "segment_name"]
+__all__ = ["FileSegment", "finish_interrupted_swaps", "segment_name"]
 
 SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
 """The suffixes of a segment's files."""
@@ -129,3 +131,28 @@ def _entries(path: Path, layout: Struct) -> tuple[array[int], array[int]]:
 
 def _ascends(values: array[int]) -> bool:
     return all(values[at] < values[at + 1] for at in range(len(values) - 1))
+
+
+_SWAP: Final = ".swap"
+
+
+def finish_interrupted_swaps(directory: Path) -> None:
+    """Remove incomplete and obsolete files, and finish complete replacements. Raises ``OSError``."""
+    for ending in (".cleaned", ".deleted", ".tmp"):
+        for path in directory.glob(f"*{ending}"):
+            path.unlink()
+    for path in directory.glob(f"*.log{_SWAP}"):
+        _finish_swap(directory, int(path.name[:20]))
+    for path in directory.glob(f"*{_SWAP}"):
+        path.unlink()
+
+
+def _finish_swap(directory: Path, base_offset: int) -> None:
+    swapped = FileSegment(PartitionFiles(OpenFileCache(1), directory), base_offset, ending=_SWAP)
+    swapped.size = swapped.path().stat().st_size
+    end = max((batch.last_offset + 1 for batch in iter_headers(swapped)), default=base_offset)
+    for path in directory.glob("*.log"):
+        if path.stem.isdecimal() and base_offset <= int(path.stem) < end:
+            for suffix in SUFFIXES:
+                path.with_suffix(suffix).unlink(missing_ok=True)
+    swapped.rename("")

@@ -8,11 +8,9 @@ from typing import Final, cast
 
 from attrs import define, field
 
-from kafka_msgs.broker.storage.crash_cleanup import finish_interrupted_swaps
-from kafka_msgs.broker.storage.file_segment import FileSegment, segment_name
+from kafka_msgs.broker.storage.file_segment import FileSegment, finish_interrupted_swaps, segment_name
 from kafka_msgs.broker.storage.partition_files import PartitionFiles
-from kafka_msgs.broker.storage.producer_snapshots import from_snapshot, to_snapshot
-from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
+from kafka_msgs.broker.storage.producer_state import BatchMetadata, ProducerStateEntry
 from kafka_msgs.broker.storage.store import SavedPartition, SegmentStore
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.small_files import (
@@ -26,8 +24,47 @@ from kafka_msgs.log.small_files import (
     read_producer_snapshot,
 )
 from kafka_msgs.log.writers.small_files import format_leader_epochs, format_producer_snapshot
+from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
 
 __all__ = ["FilePartitionStore", "file_segments"]
+
+
+def to_snapshot(producers: Iterable[ProducerStateEntry]) -> ProducerSnapshot:
+    """Return the snapshot of producers."""
+    return ProducerSnapshot(producer_entries=tuple(map(_entry, producers)))
+
+
+def _entry(state: ProducerStateEntry) -> ProducerEntry:
+    last = state.batches[-1] if state.batches else BatchMetadata(-1, -1, 0, -1)
+    return ProducerEntry(
+        producer_id=state.producer_id,
+        epoch=state.epoch,
+        last_sequence=last.last_sequence,
+        last_offset=last.last_offset,
+        offset_delta=last.offset_delta,
+        timestamp=state.last_timestamp,
+        coordinator_epoch=state.coordinator_epoch,
+        current_txn_first_offset=-1 if state.first_offset is None else state.first_offset,
+    )
+
+
+def from_snapshot(snapshot: ProducerSnapshot) -> list[ProducerStateEntry]:
+    """Return the producers of a snapshot."""
+    return [_state(entry) for entry in snapshot.producer_entries]
+
+
+def _state(entry: ProducerEntry) -> ProducerStateEntry:
+    state = ProducerStateEntry(
+        entry.producer_id,
+        entry.epoch,
+        entry.coordinator_epoch,
+        entry.timestamp,
+        entry.current_txn_first_offset if entry.current_txn_first_offset >= 0 else None,
+    )
+    if entry.last_offset >= 0:
+        state.batches.append(BatchMetadata(entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp))
+    return state
+
 
 _SNAPSHOT: Final = ".snapshot"
 

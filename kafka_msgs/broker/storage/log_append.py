@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from kafka_msgs.binary_layouts import NO_TIMESTAMP
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader
 from kafka_msgs.broker.storage.log_validator import (
     RawBatch,
@@ -26,8 +27,39 @@ from kafka_msgs.broker.storage.verification import VerificationGuard
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
+from kafka_msgs.log.indexes import AbortedTransaction
 
-__all__ = ["AppendContext", "assign_offsets", "prepare_producers"]
+__all__ = ["AppendContext", "AppendResult", "ReadResult", "assign_offsets", "prepare_producers"]
+
+
+@frozen
+class AppendResult:
+    """The offsets of an append. ``log_append_time`` is -1 if the records keep their own timestamps.
+
+    The offsets are -1 for an append without a complete batch. ``duplicate`` means that the batch was already in the
+    log; the result then contains the original offsets, and ``log_append_time`` is the latest timestamp of that batch,
+    as in Kafka.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int = NO_TIMESTAMP
+    log_start_offset: int = 0
+    duplicate: bool = False
+
+
+@frozen
+class ReadResult:
+    """Complete batches, in pieces. The first batch may start below the requested offset.
+
+    ``next_offset`` is the offset after the last batch. ``aborted`` lists the aborted transactions that may have records
+    in the batches, or is None unless the reader requests committed records only.
+    """
+
+    data: list[Buffer]
+    size: int
+    next_offset: int
+    aborted: tuple[AbortedTransaction, ...] | None
 
 
 @frozen(kw_only=True)
@@ -54,9 +86,7 @@ def assign_offsets(
     if context.origin is AppendOrigin.REPLAY:
         return _as_given(batches, context, end_offset)
     if len(batches) > 1:
-        raise RequestRefusedError(
-            error=ErrorCode.INVALID_RECORD, message="Compressed outer record has more than one batch"
-        )
+        raise RequestRefusedError(ErrorCode.INVALID_RECORD, "Compressed outer record has more than one batch")
     check_header(batches[0], context.origin)
     batch, latest = batches[0], batches[0].header.max_timestamp
     if context.origin is AppendOrigin.CLIENT:
@@ -64,7 +94,7 @@ def assign_offsets(
     header, data = convert_for_storage(batch, context.config, end_offset, context.leader_epoch, context.now, latest)
     if header.size > context.config.max_message_bytes:
         reason = f"Message batch size is {header.size} bytes which exceeds {context.config.max_message_bytes}"
-        raise RequestRefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
+        raise RequestRefusedError(ErrorCode.MESSAGE_TOO_LARGE, reason)
     return [header], data
 
 
@@ -72,7 +102,7 @@ def _as_given(batches: list[RawBatch], context: AppendContext, end: int) -> tupl
     for batch in batches:
         if batch.header.base_offset < end:
             reason = f"Unexpected offset in append to {context.place}. {batch.header.base_offset} is less than {end}"
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=reason)
+            raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, reason)
         end = batch.header.last_offset + 1
     return [batch.header for batch in batches], b"".join(batch.data for batch in batches)
 
@@ -106,6 +136,4 @@ def _check_open(header: PositionedHeader, context: AppendContext, producers: Pro
     producers.check_epoch(producer_id, epoch)
     if header.is_control or not context.verify or producers.verification.is_verified(producer_id, context.guard):
         return
-    raise RequestRefusedError(
-        error=ErrorCode.INVALID_TXN_STATE, message="Record was not part of an ongoing transaction"
-    )
+    raise RequestRefusedError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")

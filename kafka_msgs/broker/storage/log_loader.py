@@ -27,7 +27,7 @@ from kafka_msgs.broker.storage.topic_config import TopicConfig
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.log.writers.index_writer import SegmentIndexes
 
-__all__ = ["LoadedLog", "load", "rebuild_producers", "replay", "sound_batches"]
+__all__ = ["load", "rebuild_producers", "sound_batches"]
 
 
 @frozen

@@ -87,19 +87,19 @@ class RawBatch:
             batch = next(read_batches(self.data, _UNCHECKED))
             return part(batch) if isinstance(batch, RecordBatch) else []
         except DecompressedSizeError as error:
-            raise RequestRefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=str(error)) from None
+            raise RequestRefusedError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from None
         except CompressionError as error:
-            raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=str(error)) from None
+            raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
         except RecordError as error:
             raise _invalid(str(error)) from None
 
 
 def _corrupt(reason: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.CORRUPT_MESSAGE, message=reason)
+    return RequestRefusedError(ErrorCode.CORRUPT_MESSAGE, reason)
 
 
 def _invalid(reason: str) -> RequestRefusedError:
-    return RequestRefusedError(error=ErrorCode.INVALID_RECORD, message=reason)
+    return RequestRefusedError(ErrorCode.INVALID_RECORD, reason)
 
 
 def split_batches(records: Buffer) -> list[RawBatch]:
@@ -150,10 +150,10 @@ def validate_produced(batches: list[RawBatch], version: int) -> None:
         raise _invalid(f"{start} only allowed to contain record batches with magic version 2")
     if version < _ZSTD_FROM and batches[0].header.codec == CompressionType.ZSTD:
         raise RequestRefusedError(
-            error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message=f"{start} not allowed to use ZStandard compression"
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{start} not allowed to use ZStandard compression"
         )
     if version < _ZSTD_FROM and batches[0].header.codec not in CompressionType._value2member_map_:
-        raise RequestRefusedError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(batches) > 1:
         raise _invalid(f"{start} only allowed to contain exactly one record batch per partition")
 
@@ -169,13 +169,11 @@ def check_bytes(batch: RawBatch, config: TopicConfig, origin: AppendOrigin) -> N
         raise _invalid(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
     if origin is not AppendOrigin.REPLAY and header.size > config.max_message_bytes:
         reason = f"The record batch size is {header.size} bytes which exceeds the maximum {config.max_message_bytes}"
-        raise RequestRefusedError(error=ErrorCode.MESSAGE_TOO_LARGE, message=reason)
+        raise RequestRefusedError(ErrorCode.MESSAGE_TOO_LARGE, reason)
     if not has_valid_crc(header, batch.data):
         raise _corrupt(f"Record is corrupt (stored crc = {header.crc})")
     if header.codec not in CompressionType._value2member_map_:
-        raise RequestRefusedError(
-            error=ErrorCode.UNKNOWN_SERVER_ERROR, message=f"Unknown compression type id: {header.codec}"
-        )
+        raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {header.codec}")
 
 
 def check_header(batch: RawBatch, origin: AppendOrigin) -> None:
@@ -183,7 +181,7 @@ def check_header(batch: RawBatch, origin: AppendOrigin) -> None:
     header = batch.header
     if header.magic != 2:
         reason = f"Batch magic {header.magic} is not the current magic 2"
-        raise RequestRefusedError(error=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, message=reason)
+        raise RequestRefusedError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, reason)
     if origin is not AppendOrigin.CLIENT:
         return
     span = f"[{header.base_offset}, {header.last_offset}]"

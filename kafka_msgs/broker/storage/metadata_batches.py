@@ -22,14 +22,7 @@ from kafka_msgs.messages import (
 from kafka_msgs.messages.leader_change_message import Voter
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 
-__all__ = [
-    "METADATA_TOPIC",
-    "METADATA_TOPIC_ID",
-    "NO_QUORUM",
-    "format_snapshot",
-    "leader_change_batch",
-    "metadata_batch",
-]
+__all__ = ["METADATA_TOPIC", "METADATA_TOPIC_ID", "format_snapshot", "leader_change_batch", "metadata_batch"]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The topic of the metadata log."""

@@ -17,7 +17,13 @@ from kafka_msgs.binary_layouts import NO_TIMESTAMP
 from kafka_msgs.broker.storage import log_reads
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader
 from kafka_msgs.broker.storage.leader_epochs import LeaderEpochCache
-from kafka_msgs.broker.storage.log_append import AppendContext, assign_offsets, prepare_producers
+from kafka_msgs.broker.storage.log_append import (
+    AppendContext,
+    AppendResult,
+    ReadResult,
+    assign_offsets,
+    prepare_producers,
+)
 from kafka_msgs.broker.storage.log_loader import load, rebuild_producers
 from kafka_msgs.broker.storage.log_segment import TimestampAndOffset
 from kafka_msgs.broker.storage.log_segments import LogSegments
@@ -28,7 +34,6 @@ from kafka_msgs.broker.storage.producer_state import (
     ProducerAppendInfo,
     ProducerStateManager,
 )
-from kafka_msgs.broker.storage.results import AppendResult, ReadResult
 from kafka_msgs.broker.storage.store import PartitionStore
 from kafka_msgs.broker.storage.topic_config import TopicConfig
 from kafka_msgs.broker.storage.verification import VerificationGuard
@@ -39,7 +44,7 @@ from kafka_msgs.log import IsolationLevel, LeaderEpoch
 from kafka_msgs.messages import EndTxnMarker
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType
 
-__all__ = ["PRODUCER_EXPIRATION_MS", "PartitionLog"]
+__all__ = ["PartitionLog"]
 
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
 """Kafka's default for ``producer.id.expiration.ms``."""
@@ -174,7 +179,7 @@ class PartitionLog:
         headers, data = assign_offsets(batches, context, self.log_end_offset)
         if len(data) > self.config.segment_bytes:
             reason = f"Message batch size is {len(data)} bytes, which exceeds {self.config.segment_bytes}"
-            raise RequestRefusedError(error=ErrorCode.RECORD_LIST_TOO_LARGE, message=reason)
+            raise RequestRefusedError(ErrorCode.RECORD_LIST_TOO_LARGE, reason)
         try:
             if self._before_write is not None:
                 self._before_write()
@@ -186,7 +191,7 @@ class PartitionLog:
                 return AppendResult(*offsets, prepared.timestamp, self.log_start_offset, duplicate=True)
             self.segments.append(data, headers, context.now)
         except OSError as error:
-            raise RequestRefusedError(error=ErrorCode.KAFKA_STORAGE_ERROR, message=str(error)) from error
+            raise RequestRefusedError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         self._written(headers[-1].last_offset + 1, prepared)
         time = context.now if self.config.broker_time and context.origin is not AppendOrigin.REPLAY else NO_TIMESTAMP
         return AppendResult(headers[0].base_offset, headers[-1].last_offset, time, self.log_start_offset)
@@ -293,7 +298,7 @@ class PartitionLog:
     ) -> log_reads.BatchRange | None:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             reason = f"offset {offset} is not from {self.log_start_offset} to {self.log_end_offset}"
-            raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+            raise RequestRefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, reason)
         if max_offset is None:
             max_offset = self.last_stable_offset if isolation == "read_committed" else self.high_watermark
         return log_reads.find_batches(self.segments, offset, max_bytes, max_offset, min_one_batch=min_one_batch)
@@ -326,7 +331,7 @@ class PartitionLog:
         wanted = self.high_watermark if before == -1 else before
         if not 0 <= wanted <= self.high_watermark:
             reason = f"offset {before} is above the high watermark {self.high_watermark}"
-            raise RequestRefusedError(error=ErrorCode.OFFSET_OUT_OF_RANGE, message=reason)
+            raise RequestRefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, reason)
         self.increment_log_start_offset(wanted)
         return self.log_start_offset
 

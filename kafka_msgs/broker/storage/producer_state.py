@@ -127,7 +127,7 @@ class ProducerStateEntry:
 
 
 def _refused(error: ErrorCode, message: str) -> RequestRefusedError:
-    return RequestRefusedError(error=error, message=message)
+    return RequestRefusedError(error, message)
 
 
 @define(eq=False)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kafka_msgs.broker.storage.crash_cleanup import finish_interrupted_swaps
+from kafka_msgs.broker.storage.file_segment import finish_interrupted_swaps
 from kafka_msgs.broker.storage.file_store import FilePartitionStore, file_segments
 from kafka_msgs.broker.storage.leader_epochs import NO_EPOCH
 from kafka_msgs.broker.storage.log_directory_store import LogDirectoryStore, Place

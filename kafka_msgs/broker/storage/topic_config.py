@@ -15,7 +15,7 @@ from attrs import field, fields, frozen
 
 from kafka_msgs.log.writers.index_writer import DEFAULT_INDEX_BYTES, DEFAULT_INTERVAL
 
-__all__ = ["FOREVER", "TopicConfig"]
+__all__ = ["TopicConfig"]
 
 FOREVER: Final = 2**63 - 1
 """The value of an unlimited time in milliseconds."""

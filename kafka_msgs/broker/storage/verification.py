@@ -76,7 +76,7 @@ class VerificationState:
         reason = (
             f"Out of order sequence number for producer {producer_id}: {sequence} (incoming seq. number), {expected}"
         )
-        raise RequestRefusedError(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message=reason)
+        raise RequestRefusedError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, reason)
 
     def written(self, producer_id: int, epoch: int, *, control: bool) -> None:
         """End the verification when a batch of the transaction, or its marker, is written.

@@ -6,8 +6,7 @@ sockets, clocks or threads, and accesses no other partitions: its host writes th
 
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.coordinator import PendingCompletion, TransactionCoordinator
-from kafka_msgs.broker.transactions.state import TransactionState
-from kafka_msgs.broker.transactions.transaction_metadata import TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions.transaction_metadata import TopicPartition, TransactionMetadata, TransactionState
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 
 __all__ = [

@@ -17,12 +17,12 @@ from attrs import evolve, frozen
 
 from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.end_checks import is_repeated, refuse
-from kafka_msgs.broker.transactions.state import TransactionState
 from kafka_msgs.broker.transactions.transaction_metadata import (
     LAST_EPOCH,
     TOPIC,
     TopicPartition,
     TransactionMetadata,
+    TransactionState,
     from_value,
 )
 from kafka_msgs.error_codes import ErrorCode
@@ -34,6 +34,7 @@ from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.output import NO_EPOCH, MarkerAppend, ProducerIdAndEpoch, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
+from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.records import NO_PRODUCER
@@ -405,7 +406,7 @@ def _require_id(transactional_id: str) -> None:
 
 
 def _refused(error: ErrorCode) -> Future[T]:
-    return Future.from_error(RequestRefusedError(error=error))
+    return Future.from_error(RequestRefusedError(error))
 
 
 def _may_go_on(transaction: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from kafka_msgs.broker.transactions.state import TransactionState
-from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, TransactionMetadata
+from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, TransactionMetadata, TransactionState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
@@ -30,7 +29,7 @@ _OUTCOMES: Final[Mapping[TransactionState, bool]] = {
 
 def refuse(error: ErrorCode) -> NoReturn:
     """Raise a ``RequestRefusedError`` with this error."""
-    raise RequestRefusedError(error=error)
+    raise RequestRefusedError(error)
 
 
 def is_repeated(

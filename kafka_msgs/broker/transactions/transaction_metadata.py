@@ -6,13 +6,13 @@ it. The source is ``org.apache.kafka.coordinator.transaction.TransactionMetadata
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.transactions.state import VALID_PREVIOUS_STATES, TransactionState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, RequestRefusedError
 from kafka_msgs.groups.runtime.output import NO_EPOCH, ProducerIdAndEpoch
@@ -20,13 +20,54 @@ from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
 
-__all__ = [
-    "LAST_EPOCH",
-    "TOPIC",
-    "TopicPartition",
-    "TransactionMetadata",
-    "from_value",
-]
+__all__ = ["LAST_EPOCH", "TOPIC", "TopicPartition", "TransactionMetadata", "TransactionState", "from_value"]
+
+
+class TransactionState(IntEnum):
+    """The state of a transactional id, by its number in ``__transaction_state``."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """The name in DescribeTransactions responses, for example ``PrepareCommit``."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no transaction is open. Only such a transactional id may expire."""
+        return self in _AT_REST
+
+    @property
+    def ending(self) -> bool:
+        """Whether the end is decided and markers are pending."""
+        return self in _ENDING
+
+
+_STATUS = TransactionState
+_AT_REST: Final = frozenset({_STATUS.EMPTY, _STATUS.COMPLETE_COMMIT, _STATUS.COMPLETE_ABORT})
+_ENDING: Final = frozenset({_STATUS.PREPARE_COMMIT, _STATUS.PREPARE_ABORT})
+
+VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
+    _STATUS.EMPTY: _AT_REST,
+    _STATUS.ONGOING: _AT_REST | {_STATUS.ONGOING},
+    _STATUS.PREPARE_COMMIT: frozenset({_STATUS.ONGOING}),
+    _STATUS.PREPARE_ABORT: _AT_REST | {_STATUS.ONGOING},
+    _STATUS.COMPLETE_COMMIT: frozenset({_STATUS.PREPARE_COMMIT}),
+    _STATUS.COMPLETE_ABORT: frozenset({_STATUS.PREPARE_ABORT}),
+}
+"""The valid previous states of each recorded state.
+
+From transaction version 2 on (KIP-890), a producer may abort even if no transaction is open.
+"""
+
 
 TOPIC: Final = "__transaction_state"
 """The topic that holds the records."""
@@ -110,7 +151,7 @@ class TransactionMetadata:
             elif expected.epoch == self.last_producer_epoch:
                 epoch, last = self.producer_epoch, self.last_producer_epoch
             else:
-                raise RequestRefusedError(error=ErrorCode.PRODUCER_FENCED)
+                raise RequestRefusedError(ErrorCode.PRODUCER_FENCED)
         return self._emptied(timeout_ms, now, producer_epoch=epoch, last_producer_epoch=last)
 
     def with_new_producer_id(

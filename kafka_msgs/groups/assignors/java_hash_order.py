@@ -12,7 +12,7 @@ topics practically never collide like this. Here such keys keep their insertion 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Final, Generic, TypeVar
 from uuid import UUID
 
@@ -22,11 +22,14 @@ __all__ = [
     "DEFAULT_CAPACITY",
     "HashTable",
     "NumberTable",
+    "copied",
     "copy_capacity",
     "grown",
     "hash_map_order",
     "hash_set_order",
     "map_copy_capacity",
+    "number_order",
+    "set_order",
     "sized_capacity",
     "sorted_strings",
     "string_key",
@@ -187,3 +190,18 @@ def hash_map_order(keys: Iterable[K], *, capacity: int = DEFAULT_CAPACITY) -> li
 def hash_set_order(numbers: Sequence[int], *, capacity: int = DEFAULT_CAPACITY) -> list[int]:
     """Return distinct numbers that were put into a ``HashSet<Integer>`` that began with ``capacity``, in its order."""
     return NumberTable(numbers, capacity=capacity).walk()
+
+
+def copied(table: Sized) -> int:
+    """Return the number of buckets of ``new HashMap(table)``. An empty map has the default capacity."""
+    return map_copy_capacity(len(table)) if len(table) else DEFAULT_CAPACITY
+
+
+def number_order(numbers: Sequence[int], capacity: int = DEFAULT_CAPACITY) -> list[int]:
+    """Return numbers in the order of a map or set that started with ``capacity`` buckets."""
+    return NumberTable(numbers, capacity=capacity).walk()
+
+
+def set_order(numbers: Sequence[int]) -> list[int]:
+    """Return the numbers in the order of ``new HashSet(numbers)``."""
+    return number_order(numbers, copy_capacity(len(numbers)))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.live_group import LiveGroup
+from kafka_msgs.groups.classic.members import ClassicGroupState
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, Group, OffsetAndPosition, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
+from kafka_msgs.groups.operation import ShardState
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import ShardState
 from kafka_msgs.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
@@ -107,18 +107,18 @@ class ClassicGroup(Group):
         """
         live = self.live
         if live.state is ClassicGroupState.DEAD:
-            raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if committer.epoch < 0 and self.is_empty:
             return None
         member = None
         if committer.epoch >= 0 or committer.member_id or committer.instance_id is not None:
             member = live.validate_member(committer.member_id, committer.instance_id)
             if committer.epoch != live.generation:
-                raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+                raise GroupError(ErrorCode.ILLEGAL_GENERATION)
         elif not committer.transactional and not self.is_empty:
-            raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
         if not committer.transactional and live.state is ClassicGroupState.COMPLETING_REBALANCE:
-            raise GroupError(error=ErrorCode.REBALANCE_IN_PROGRESS)
+            raise GroupError(ErrorCode.REBALANCE_IN_PROGRESS)
         if member is not None and not committer.transactional:
             schedule_heartbeat_timeout(op, self, member)
         return None
@@ -131,18 +131,17 @@ class ClassicGroup(Group):
         """Refuse while the group has members with unknown subscriptions."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS and not self.uses_consumer_protocol:
-            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 
     def validate_delete(self, op: GroupOperation) -> None:
         """Refuse while the group has members."""
         self._refuse_dead()
         if self.live.state in _WITH_MEMBERS:
-            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 
     def _refuse_dead(self) -> None:
         if self.live.state is ClassicGroupState.DEAD:
-            message = f"Group {self.group_id} is in dead state."
-            raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+            raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is in dead state.")
 
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstone of the only record of the group."""

@@ -14,8 +14,7 @@ from typing import Final, NoReturn, TypeAlias
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
-from kafka_msgs.groups.classic.classic_state import VALID_PREVIOUS_STATES, ClassicGroupState
-from kafka_msgs.groups.classic.members import ClassicGroupMember, MemberTable
+from kafka_msgs.groups.classic.members import VALID_PREVIOUS_STATES, ClassicGroupMember, ClassicGroupState, MemberTable
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.internal_topics.consumer_protocol import decode_embedded
@@ -180,10 +179,10 @@ class LiveGroup:
         """Return a member. Raises ``GroupError``: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
         known = member_id if instance_id is None else self.static_members.get(instance_id)
         if known is not None and known != member_id:
-            raise GroupError(error=ErrorCode.FENCED_INSTANCE_ID)
+            raise GroupError(ErrorCode.FENCED_INSTANCE_ID)
         member = self.members.get(member_id)
         if known is None or member is None:
-            raise GroupError(error=ErrorCode.UNKNOWN_MEMBER_ID)
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
 
     @property
@@ -324,4 +323,4 @@ def _fenced_join(member_id: str) -> JoinGroupResponse:
 
 def _broken() -> NoReturn:
     """Raise Kafka's general error for a case that a conforming member cannot cause."""
-    raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)

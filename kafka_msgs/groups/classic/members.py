@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from enum import Enum
+from typing import Final
 
 from attrs import define
 
@@ -14,7 +16,39 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
-__all__ = ["ClassicGroupMember", "MemberTable"]
+__all__ = ["CAN_REBALANCE", "VALID_PREVIOUS_STATES", "ClassicGroupMember", "ClassicGroupState", "MemberTable"]
+
+
+class ClassicGroupState(Enum):
+    """A state of a classic group. The value is the name that clients see."""
+
+    EMPTY = "Empty"
+    """The group has no members. It may have offsets."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    """Members join for the next generation."""
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    """All members have joined. The leader's assignment is pending."""
+    STABLE = "Stable"
+    """Each member has its assignment."""
+    DEAD = "Dead"
+    """The coordinator has dropped the group, because it no longer leads the partition."""
+
+
+_ANY: Final = frozenset(ClassicGroupState)
+
+VALID_PREVIOUS_STATES: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.PREPARING_REBALANCE: frozenset(
+        {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.EMPTY}
+    ),
+    ClassicGroupState.COMPLETING_REBALANCE: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.COMPLETING_REBALANCE}),
+    ClassicGroupState.DEAD: _ANY,
+}
+"""The states that a group may come from, for each state."""
+
+CAN_REBALANCE: Final = VALID_PREVIOUS_STATES[ClassicGroupState.PREPARING_REBALANCE]
+"""The states in which a rebalance can begin."""
 
 
 @define(kw_only=True, eq=False)
@@ -48,14 +82,14 @@ class ClassicGroupMember:
         for protocol in self.protocols:
             if protocol.name == protocol_name:
                 return protocol.metadata
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def vote(self, candidates: Container[str]) -> str:
         """Return the first protocol of the member that is a candidate. Raises ``GroupError`` if there is none."""
         for protocol in self.protocols:
             if protocol.name in candidates:
                 return protocol.name
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def answer_sync(self, response: SyncGroupResponse) -> bool:
         """Respond to the pending SyncGroup request of the member, if any, and return whether there was one."""

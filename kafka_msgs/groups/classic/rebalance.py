@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol, cast
 
 from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.groups.classic.classic_state import CAN_REBALANCE, ClassicGroupState
 from kafka_msgs.groups.classic.live_group import LiveGroup
-from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic.members import CAN_REBALANCE, ClassicGroupMember, ClassicGroupState
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
@@ -23,7 +22,6 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 __all__ = [
     "JOIN_TIMEOUT_MS",
     "cancel_heartbeat_timeout",
-    "complete_join",
     "complete_join_if_ready",
     "emit_metadata",
     "maybe_prepare_rebalance_or_complete_join",

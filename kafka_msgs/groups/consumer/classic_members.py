@@ -67,7 +67,7 @@ def _join(
             f"Cannot join the consumer group {group.group_id} with the classic protocol because the group migration is "
             "disabled."
         )
-        raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
+        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message)
     member_id = request.member_id or new_member_id(op)
     instance_id = request.group_instance_id
     check_group_size(op, group, member_id, instance_id)
@@ -131,8 +131,7 @@ def _require_protocols(group: ConsumerGroup, member_id: str, request: JoinGroupR
         group.classic_protocols.get(name, 0) == group.classic_members for name in names
     ):
         return
-    message = f"Member {member_id}'s protocols are not supported."
-    raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message)
+    raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
 
 
 def _joining_member(
@@ -156,7 +155,7 @@ def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
         return decode_subscription(request.protocols[0].metadata)
     except DecodeError as error:
         message = "Malformed embedded consumer protocol in subscription deserialization."
-        raise GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=message) from error
+        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message) from error
 
 
 def _metadata(

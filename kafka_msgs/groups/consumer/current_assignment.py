@@ -19,14 +19,16 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import (
     DEFAULT_CAPACITY,
     HashTable,
+    copied,
     copy_capacity,
     hash_map_order,
+    number_order,
+    set_order,
 )
-from kafka_msgs.groups.consumer.hash_order import copied, number_order, set_order
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, Owned
 from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
-__all__ = ["ReconcileInput", "Reported", "owns_any", "reconcile"]
+__all__ = ["ReconcileInput", "Reported", "reconcile"]
 
 Reported: TypeAlias = Mapping[UUID, Collection[int]]
 """The partitions that a member reports as owned, by topic id."""
@@ -62,7 +64,7 @@ def reconcile(member: ConsumerGroupMember, step: ReconcileInput) -> ConsumerGrou
     """
     if member.state is MemberState.UNKNOWN:
         if step.reported is None or step.reported:
-            raise GroupError(error=ErrorCode.FENCED_MEMBER_EPOCH, message=_UNKNOWN_STATE)
+            raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, _UNKNOWN_STATE)
         return _advance(member, step, step.target_epoch)
     waits = member.state is MemberState.UNREVOKED_PARTITIONS and owns_any(step.reported, member.revoking)
     at_target = member.state is MemberState.STABLE and member.epoch == step.target_epoch

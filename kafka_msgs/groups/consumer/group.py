@@ -16,15 +16,14 @@ from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import emit_tombstones
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import ModernGroup
-from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, epoch_name, stale
+from kafka_msgs.groups.modern_group import ModernGroup, check_fetch, committing_member, epoch_name, stale
+from kafka_msgs.groups.operation import ShardState, subscribe
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import ShardState, subscribe
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 
-__all__ = ["ConsumerGroup", "SubscriberCounts", "Target"]
+__all__ = ["ConsumerGroup", "Target"]
 
 Target: TypeAlias = Mapping[UUID, Sequence[int]]
 """The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
@@ -183,7 +182,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
 
     def _refuse_owner(self, topic: UUID, partition: int, epoch: int, present: int) -> NoReturn:
         message = f"Cannot set the epoch of {topic}-{partition} to {epoch}: its owner is at epoch {present}."
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
     # The interface of each group to the coordinator
 
@@ -202,7 +201,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
     def validate_delete(self, op: GroupOperation) -> None:
         """Check that the group has no members."""
         if self.members:
-            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP, message="The group is not empty.")
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
 
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
@@ -224,8 +223,7 @@ def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:
         if assigned is None:
             assigned = member.revoking.get(topic_id, {}).get(partition)
         if assigned is None:
-            message = f"Partition {topic}-{partition} is not assigned or pending revocation for member."
-            raise stale(member, message)
+            raise stale(member, f"Partition {topic}-{partition} is not assigned or pending revocation for member.")
         if epoch < assigned:
             older = f"older than assignment epoch {assigned} for partition {topic}-{partition}"
             raise stale(member, f"Received {epoch_name(member)} {epoch} is {older}.")

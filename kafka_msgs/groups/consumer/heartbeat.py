@@ -65,7 +65,7 @@ def check_heartbeat(services: GroupServices, context: RequestContext, request: C
     known = services.config.group_consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in known:
         message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(known)}."
-        raise GroupError(error=ErrorCode.UNSUPPORTED_ASSIGNOR, message=message)
+        raise GroupError(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
 
 
 def _check_first(request: ConsumerGroupHeartbeatRequest) -> None:
@@ -83,7 +83,7 @@ def _refuse_blank(value: str | None, name: str) -> None:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
+    raise GroupError(ErrorCode.INVALID_REQUEST, message)
 
 
 def heartbeat(
@@ -164,7 +164,7 @@ def _member(
             f"Static member {member_id} with instance id {request.instance_id} cannot join the group because the "
             f"instance id is owned by {existing.member_id} member."
         )
-        raise GroupError(error=ErrorCode.UNRELEASED_INSTANCE_ID, message=message)
+        raise GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
     return replace_member(op, group, existing, member_id)
 
 
@@ -179,7 +179,7 @@ def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported |
         f"The consumer group member has a {'greater' if greater else 'smaller'} member epoch ({epoch}) than the one "
         f"known by the group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
     )
-    raise GroupError(error=ErrorCode.FENCED_MEMBER_EPOCH, message=message)
+    raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
 
 
 def _is_subset(reported: Reported | None, owned: Owned) -> bool:

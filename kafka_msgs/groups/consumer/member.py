@@ -9,8 +9,7 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
-from kafka_msgs.groups.consumer.hash_order import number_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import (
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,

@@ -34,7 +34,7 @@ from kafka_msgs.groups.consumer.records import (
 from kafka_msgs.groups.modern_group import rebalance_timer_key, session_timer_key
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import group_hash
 
 __all__ = [
     "GroupLookup",
@@ -66,9 +66,8 @@ def find_group(op: OperationContext, group_id: str, name: str = "Group") -> Cons
     if isinstance(group, ConsumerGroup):
         return group
     if group is None:
-        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"{name} {group_id} not found.")
-    message = f"Group {group_id} is not a consumer group."
-    raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"{name} {group_id} not found.")
+    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
 
 def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
@@ -102,7 +101,7 @@ def check_group_size(op: OperationContext, group: ConsumerGroup, member_id: str,
     known = instance_id in group.static_members if instance_id is not None else False
     if not known and len(group.members) >= size and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {size} members."
-        raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
+        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
 
 def replace_member(

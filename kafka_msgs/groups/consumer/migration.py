@@ -13,12 +13,11 @@ from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order, set_order, string_key
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.hash_order import number_order, set_order
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import (
     emit_current_assignment,
@@ -32,8 +31,7 @@ from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assi
 from kafka_msgs.groups.modern_group import Fence, schedule_session
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.groups.topics_image import TopicsImage, group_hash
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -110,7 +108,7 @@ def downgrade(
         )
     except DecodeError as error:
         message = f"Cannot downgrade the classic group {group.group_id}: {error}."
-        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message) from error
+        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message) from error
 
 
 def _classic_member(member: ConsumerGroupMember) -> ClassicGroupMember:
@@ -175,7 +173,7 @@ def _require_upgradable(op: OperationContext, group: ClassicGroup) -> None:
 
 def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
     message = f"Cannot upgrade classic group {group_id} to consumer group {reason}"
-    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+    return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: TopicsImage) -> ConsumerGroupMember:

@@ -2,25 +2,145 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
 
-from kafka_msgs.groups.consumer.appliers import APPLIERS
-from kafka_msgs.groups.consumer.describe import describe, refuse_description
+from attrs import evolve
+
+from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import HashTable, copy_capacity, hash_map_order
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
-from kafka_msgs.groups.consumer.member import MemberState
-from kafka_msgs.groups.consumer.membership import fence_member
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, from_current_assignment
+from kafka_msgs.groups.consumer.membership import fence_member, find_group
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
-from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi
-from kafka_msgs.groups.modern_group import schedule_rebalance, schedule_session
-from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.consumer.subscription import preferred_assignor
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_rebalance, schedule_session
+from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
+from kafka_msgs.groups.operation import OperationContext, ShardState
+from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.hard_state import Applier
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.message import Message
+from kafka_msgs.messages import consumer_group_describe_response as response
+from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
-from kafka_msgs.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
-from kafka_msgs.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
+from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
+from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
+from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
+from kafka_msgs.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
+from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import (
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
 
-__all__ = ["PROTOCOL"]
+__all__ = ["APPLIERS", "PROTOCOL", "describe"]
+
+_CLASSIC = 0
+_CONSUMER = 1
+
+
+def describe(
+    op: OperationContext, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
+) -> list[response.DescribedGroup]:
+    """Describe groups. A group that is not a consumer group has an error in its entry."""
+    return each_group(
+        group_ids, lambda group_id: _group(op, find_group(op, group_id)), refuse_description, context.version
+    )
+
+
+def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
+    """Return the entry of a group that cannot be described."""
+    return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
+
+
+def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGroup:
+    return response.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name(),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=preferred_assignor(op, group.assignors, iter_kafka_order(group.assignors)),
+        members=tuple(_member(op, group, group.members[member_id]) for member_id in iter_kafka_order(group.members)),
+    )
+
+
+def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> response.Member:
+    metadata = member.metadata
+    names = metadata.subscribed_topic_names
+    return response.Member(
+        member_id=member.member_id,
+        instance_id=metadata.instance_id,
+        rack_id=metadata.rack_id,
+        member_epoch=member.epoch,
+        client_id=metadata.client_id,
+        client_host=metadata.client_host,
+        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        subscribed_topic_regex=metadata.subscribed_topic_regex,
+        assignment=_assignment(_owned(member), op.image),
+        target_assignment=_assignment(group.targets.get(member.member_id, {}), op.image),
+        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+    )
+
+
+def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
+    """Return a member's partitions, including partitions to revoke, in the order of Kafka's map of both."""
+    owned: dict[UUID, list[int]] = {}
+    table: HashTable[UUID] = HashTable(java_hash_code)
+    for part in (member.assigned, member.revoking):
+        for topic, epochs in part.items():
+            owned.setdefault(topic, []).extend(epochs)
+            table.compute(topic)
+    return {topic: owned[topic] for topic in table.walk()}
+
+
+def _assignment(partitions: Mapping[UUID, Iterable[int]], image: TopicsImage) -> response.Assignment:
+    return response.Assignment(
+        topic_partitions=tuple(
+            response.TopicPartitions(topic_id=topic, topic_name=image.by_id[topic].name, partitions=tuple(each))
+            for topic, each in partitions.items()
+            if topic in image.by_id
+        )
+    )
+
+
+def _partition_metadata(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
+    changes.assign(group, "has_partition_metadata", value is not None)
+
+
+def _current(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
+    member = group.members.get(key.member_id)
+    if value is not None:
+        member = member or ConsumerGroupMember(member_id=key.member_id)
+        group.put_member(state, changes, from_current_assignment(member, value))
+    elif member is not None:
+        left = evolve(
+            member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NO_PARTITIONS, revoking=NO_PARTITIONS
+        )
+        group.put_member(state, changes, left)
+
+
+def _regex(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
+    group.resolve(state, changes, key.regular_expression, value)
+
+
+APPLIERS: Final[Mapping[type[Message], Applier]] = {
+    ConsumerGroupMetadataKey: for_group(ConsumerGroup, apply_group),
+    ConsumerGroupPartitionMetadataKey: for_group(ConsumerGroup, _partition_metadata),
+    ConsumerGroupMemberMetadataKey: for_group(
+        ConsumerGroup, for_member(lambda member_id: ConsumerGroupMember(member_id=member_id))
+    ),
+    ConsumerGroupTargetAssignmentMemberKey: for_group(ConsumerGroup, apply_target),
+    ConsumerGroupTargetAssignmentMetadataKey: for_group(ConsumerGroup, apply_target_metadata),
+    ConsumerGroupCurrentMemberAssignmentKey: for_group(ConsumerGroup, _current),
+    ConsumerGroupRegularExpressionKey: for_group(ConsumerGroup, _regex),
+}
+"""The effect of each record of a consumer group."""
 
 
 def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
@@ -38,20 +158,10 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=ConsumerGroupHeartbeatRequest,
-            group=lambda request: request.group_id,
             handle=heartbeat,
-            refuse=lambda request, error, version: ConsumerGroupHeartbeatResponse(
-                error_code=error.error, error_message=error.message
-            ),
             check=check_heartbeat,
         ),
-        MultiGroupApi(
-            request=ConsumerGroupDescribeRequest,
-            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-            handle=describe,
-            refuse=refuse_description,
-            respond=lambda request, groups, version: ConsumerGroupDescribeResponse(groups=tuple(groups)),
-        ),
+        describe_api(ConsumerGroupDescribeRequest, describe, refuse_description),
     ),
     appliers=APPLIERS,
     on_loaded={"consumer": _loaded},

@@ -17,12 +17,12 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import (
     HashTable,
+    copied,
     hash_map_order,
     sized_capacity,
     string_key,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.hash_order import copied
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import emit_epoch, emit_regex
 from kafka_msgs.groups.group_protocol import TopicChange
@@ -30,11 +30,10 @@ from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
+from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage, group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 
-__all__ = ["RegexChange", "RegexSnapshot", "TopicsVersion", "resolve", "track_topics_image", "update_regexes"]
+__all__ = ["RegexChange", "RegexSnapshot", "resolve", "track_topics_image", "update_regexes"]
 
 _MIN_INTERVAL_MS: Final = 10_000
 
@@ -71,7 +70,7 @@ def check_regex(regex: str) -> None:
         compile_regex(regex)
     except InvalidRegexError as error:
         message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}."
-        raise GroupError(error=ErrorCode.INVALID_REGULAR_EXPRESSION, message=message) from None
+        raise GroupError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
 @frozen

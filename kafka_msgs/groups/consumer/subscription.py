@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from attrs import evolve, frozen
 
-from kafka_msgs.groups.assignors.java_hash_order import HashTable
+from kafka_msgs.groups.assignors.java_hash_order import HashTable, copied
 from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
-from kafka_msgs.groups.consumer.hash_order import copied
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import GroupLookup
 from kafka_msgs.groups.consumer.records import emit_epoch, emit_member, remove_partition_metadata
@@ -22,7 +21,7 @@ from kafka_msgs.groups.consumer.regex_subscriptions import RegexChange, RegexSna
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import group_hash
 
 __all__ = [
     "GroupSnapshot",

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from kafka_msgs.groups.group import OffsetAndPosition
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.operation import OffsetTable, OperationContext, ShardState
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
-from kafka_msgs.groups.shard_state import OffsetTable, ShardState
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import upgrade_legacy_offset
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey

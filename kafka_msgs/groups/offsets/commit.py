@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import repeat
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
@@ -28,7 +27,7 @@ from kafka_msgs.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponseTopic,
 )
 
-__all__ = ["commit_offsets", "commit_transactional_offsets", "refuse_commit", "refuse_transactional_commit"]
+__all__ = ["commit_offsets", "commit_transactional_offsets"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -72,7 +71,8 @@ def commit_offsets(op: OperationContext, context: RequestContext, request: Offse
     check = _check(op, context, request, not_found_since=_NOT_FOUND_SINCE)
     expires = _NO_RETENTION if request.retention_time_ms == _NO_RETENTION else op.now + request.retention_time_ms
     errors = _commit(op, request.group_id, request.topics, check, expires)
-    return _response(request, errors)
+    topics = _topics(request, errors, OffsetCommitResponseTopic, OffsetCommitResponsePartition)
+    return OffsetCommitResponse(topics=topics)
 
 
 def commit_transactional_offsets(
@@ -83,9 +83,10 @@ def commit_transactional_offsets(
         errors = _commit_in_transaction(op, context, request)
     except GroupError as error:
         if context.version < _MEMBER_EPOCHS_SINCE and error.error is ErrorCode.STALE_MEMBER_EPOCH:
-            raise GroupError(error=ErrorCode.ILLEGAL_GENERATION) from None
+            raise GroupError(ErrorCode.ILLEGAL_GENERATION) from None
         raise
-    return _transactional_response(request, errors)
+    topics = _topics(request, errors, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition)
+    return TxnOffsetCommitResponse(topics=topics)
 
 
 def _commit_in_transaction(
@@ -123,7 +124,7 @@ def _check(
         return None
     if context.version >= not_found_since:
         raise group_not_found(request.group_id)
-    raise GroupError(error=ErrorCode.ILLEGAL_GENERATION)
+    raise GroupError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def _commit(
@@ -164,46 +165,15 @@ def _size(op: OperationContext, metadata: str) -> int:
     return len(metadata.encode("utf-8", "surrogatepass"))
 
 
-def refuse_commit(request: OffsetCommitRequest, error: GroupError, version: int) -> OffsetCommitResponse:
-    """Return the response with one error for all partitions."""
-    return _response(request, repeat(int(error.error)))
-
-
-def refuse_transactional_commit(
-    request: TxnOffsetCommitRequest, error: GroupError, version: int
-) -> TxnOffsetCommitResponse:
-    """Return the response with one error for all partitions."""
-    return _transactional_response(request, repeat(int(error.error)))
-
-
-def _response(request: OffsetCommitRequest, errors: Iterator[int]) -> OffsetCommitResponse:
-    """Return the response for the topics and partitions of a request, with an error code for each partition."""
-    return OffsetCommitResponse(
-        topics=tuple(
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=next(errors))
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
+def _topics(request: Any, errors: Iterator[int], topic: type[Any], partition: type[Any]) -> tuple[Any, ...]:
+    """Return the topics of a response, of these classes, with an error code for each partition of the request."""
+    return tuple(
+        topic(
+            name=asked.name,
+            topic_id=asked.topic_id,
+            partitions=tuple(
+                partition(partition_index=each.partition_index, error_code=next(errors)) for each in asked.partitions
+            ),
         )
-    )
-
-
-def _transactional_response(request: TxnOffsetCommitRequest, errors: Iterator[int]) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=tuple(
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=tuple(
-                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=next(errors))
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
+        for asked in request.topics
     )

@@ -14,10 +14,9 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.offsets.appliers import find_offset, is_open
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.operation import OffsetTable, OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
-from kafka_msgs.groups.shard_state import OffsetTable, ShardState
 from kafka_msgs.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -138,7 +137,7 @@ def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int
     Clients do not expect COORDINATOR_NOT_AVAILABLE here, so it becomes NOT_COORDINATOR.
     """
     if error.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-        error = GroupError(error=ErrorCode.NOT_COORDINATOR)
+        error = GroupError(ErrorCode.NOT_COORDINATOR)
     if version >= _GROUP_ERROR_SINCE:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=error.error)
     return OffsetFetchResponseGroup(

@@ -9,11 +9,12 @@ from kafka_msgs.groups.offsets.appliers import apply_legacy_offset, apply_marker
 from kafka_msgs.groups.offsets.commit import (
     commit_offsets,
     commit_transactional_offsets,
-    refuse_commit,
-    refuse_transactional_commit,
 )
-from kafka_msgs.groups.offsets.delete import delete_offsets, refuse_offset_delete
-from kafka_msgs.groups.offsets.expiration import delete_offsets_of_topics, schedule_expiry
+from kafka_msgs.groups.offsets.deletion import (
+    delete_offsets,
+    delete_offsets_of_topics,
+    schedule_expiry,
+)
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
@@ -29,23 +30,17 @@ PROTOCOL: Final = GroupProtocol(
     apis=(
         SingleGroupApi(
             request=OffsetCommitRequest,
-            group=lambda request: request.group_id,
             handle=commit_offsets,
-            refuse=refuse_commit,
             check=accept_any,
         ),
         SingleGroupApi(
             request=TxnOffsetCommitRequest,
-            group=lambda request: request.group_id,
             handle=commit_transactional_offsets,
-            refuse=refuse_transactional_commit,
             producer=lambda request: ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         ),
         SingleGroupApi(
             request=OffsetDeleteRequest,
-            group=lambda request: request.group_id,
             handle=delete_offsets,
-            refuse=refuse_offset_delete,
         ),
         MultiGroupApi(
             request=OffsetFetchRequest,

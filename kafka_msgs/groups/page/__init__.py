@@ -5,6 +5,26 @@ migration between the classic and the streams protocol, and patterns of source t
 its profile asks for it.
 """
 
-from kafka_msgs.groups.page.profile import KIP_1071_PAGE
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import fields
+
+from kafka_msgs.groups.profiles import Profile, StreamsRules
 
 __all__ = ["KIP_1071_PAGE"]
+
+
+def _load_extension() -> object:
+    from kafka_msgs.groups.page.extension import PageExtension
+
+    return PageExtension()
+
+
+KIP_1071_PAGE: Final = Profile(
+    name="page",
+    streams=StreamsRules(**{each.name: True for each in fields(StreamsRules)}),
+    load_streams_extension=_load_extension,
+)
+"""The behaviour of the document."""

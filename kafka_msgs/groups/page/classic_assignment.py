@@ -11,8 +11,8 @@ from uuid import UUID
 
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.page.user_data import NEVER, write_answer
-from kafka_msgs.groups.streams.endpoints import all_endpoints, task_ids, task_partitions
 from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.heartbeat_response import all_endpoints, task_ids, task_partitions
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TasksTupleWithEpochs
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse

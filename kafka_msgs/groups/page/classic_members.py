@@ -84,7 +84,7 @@ def _join(
 
 
 def _unfit(reason: str) -> GroupError:
-    return GroupError(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message=reason)
+    return GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, reason)
 
 
 def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupRequest) -> None:

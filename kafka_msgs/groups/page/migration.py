@@ -27,11 +27,10 @@ from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.classic_metadata import with_classic_member
-from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
-from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember
+from kafka_msgs.groups.streams.group import StreamsGroup
+from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember, with_classic_member
 from kafka_msgs.groups.streams.membership import reported
-from kafka_msgs.groups.streams.task_offsets import updated_offsets
+from kafka_msgs.groups.streams.soft_state import TaskOffsets, updated_offsets
 from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
 from kafka_msgs.groups.streams.validation import check_translated
@@ -118,7 +117,7 @@ def _newest_topology(group_id: str, heartbeats: Iterable[StreamsGroupHeartbeatRe
 
 def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
     message = f"Cannot upgrade classic group {group_id} to streams group {reason}."
-    return GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+    return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def _with_tasks(

@@ -17,7 +17,7 @@ from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.messages.streams_group_topology_value import CopartitionGroup, Subtopology
 
-__all__ = ["ResolvedTopology", "has_patterns", "resolve"]
+__all__ = ["has_patterns", "resolve"]
 
 _Matches = Mapping[str, Sequence[str]]
 """The topics that each pattern matches, in ascending order."""
@@ -73,6 +73,6 @@ def _matching(pattern: str, names: Sequence[str]) -> Sequence[str]:
         matches = compile_regex(pattern)
     except InvalidRegexError as error:
         raise GroupError(
-            error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=f"Pattern {pattern!r} of source topics: {error}."
+            ErrorCode.STREAMS_INVALID_TOPOLOGY, f"Pattern {pattern!r} of source topics: {error}."
         ) from None
     return [name for name in names if matches(name)]

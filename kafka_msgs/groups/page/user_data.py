@@ -24,14 +24,7 @@ from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHear
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.versioned import decode_versioned, encode_versioned
 
-__all__ = [
-    "NEVER",
-    "USER_DATA_VERSION",
-    "read_answer",
-    "read_heartbeat",
-    "write_answer",
-    "write_heartbeat",
-]
+__all__ = ["NEVER", "read_answer", "read_heartbeat", "write_answer", "write_heartbeat"]
 
 USER_DATA_VERSION: Final = 12
 """The first version of the user data that a streams group supports."""

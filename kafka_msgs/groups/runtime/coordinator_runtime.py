@@ -79,7 +79,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         self._clock.now = now
         shard = self.shards.get(partition)
         if shard is None:
-            return Future.from_error(GroupError(error=ErrorCode.NOT_COORDINATOR))
+            return Future.from_error(GroupError(ErrorCode.NOT_COORDINATOR))
         future = shard.submit(operation)
         self._run()
         return future
@@ -88,7 +88,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         """Run an operation on the state of a partition as of its last committed record. Raises ``ApiError``."""
         shard = self.shards.get(partition)
         if shard is None:
-            raise GroupError(error=ErrorCode.NOT_COORDINATOR)
+            raise GroupError(ErrorCode.NOT_COORDINATOR)
         return shard.read(operation)
 
     def run_in_each(self, operations: Iterable[Callable[[OperationT], object]]) -> None:
@@ -138,7 +138,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         if (timer := self._clock.first()) is not None:
             due.append((timer.at, timer.order, self._run_timer))
         if (write := self._runtime.first_waiting()) is not None:
-            timed_out = GroupError(error=ErrorCode.REQUEST_TIMED_OUT)
+            timed_out = GroupError(ErrorCode.REQUEST_TIMED_OUT)
             due.append((write.deadline, write.order, partial(write.complete, timed_out)))
         return min(due, default=None)
 
@@ -259,7 +259,7 @@ class CoordinatorRuntime(Generic[StateT, OperationT]):
         self._clock.now = now
         shard = self.shards.get(partition)
         if shard is None:
-            done(None, GroupError(error=ErrorCode.NOT_COORDINATOR))
+            done(None, GroupError(ErrorCode.NOT_COORDINATOR))
         else:
             shard.end_transaction(producer, committed, done)
         return self._take_output()

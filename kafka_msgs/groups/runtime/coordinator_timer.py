@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka_msgs.groups.runtime.timer_queue import TimerHandle, TimerQueue
 
-__all__ = ["RETRY_BACKOFF_MS", "CoordinatorTimer", "Operation", "Timer", "TimerClock"]
+__all__ = ["CoordinatorTimer", "Operation", "Timer", "TimerClock"]
 
 Operation: TypeAlias = Callable[[Any], None]
 """The operation of a timer. Its argument is the operation context of the coordinator."""

@@ -69,7 +69,7 @@ class Future(Generic[T]):
         Raises ``GroupError`` with COORDINATOR_NOT_AVAILABLE if the records of the operation are not committed yet.
         """
         if not self.done:
-            raise GroupError(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if self.error is not None:
             raise self.error
         return self.value  # type: ignore[return-value]

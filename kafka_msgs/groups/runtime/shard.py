@@ -8,15 +8,14 @@ elect, resign, and deferred writes. The coordinators define the operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.runtime.coordinator_state import VALID_TRANSITIONS, CoordinatorState
 from kafka_msgs.groups.runtime.coordinator_timer import CoordinatorTimer, Operation, Timer
-from kafka_msgs.groups.runtime.deferred_write import DeferredWrite
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.hard_state import SoftState
 from kafka_msgs.groups.runtime.output import (
@@ -27,12 +26,39 @@ from kafka_msgs.groups.runtime.output import (
     RecordAppend,
 )
 from kafka_msgs.groups.runtime.shard_runtime import OperationT, ShardRuntime, StateT
+from kafka_msgs.groups.runtime.uncommitted_changes import DeferredWrite
 from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, UndoLog
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message
 
-__all__ = ["NO_TRANSACTION", "Shard"]
+__all__ = ["NO_TRANSACTION", "VALID_TRANSITIONS", "CoordinatorState", "Shard"]
+
+
+class CoordinatorState(Enum):
+    """The state of a shard."""
+
+    INITIAL = "Initial"
+    """The shard exists, but has not been elected."""
+    LOADING = "Loading"
+    """The shard is loading the records of the partition."""
+    ACTIVE = "Active"
+    """The shard serves requests."""
+    FAILED = "Failed"
+    """The records could not be loaded. A later election tries again."""
+    CLOSED = "Closed"
+    """The shard has resigned from the partition."""
+
+
+VALID_TRANSITIONS: Final[Mapping[CoordinatorState, frozenset[CoordinatorState]]] = {
+    CoordinatorState.INITIAL: frozenset({CoordinatorState.LOADING, CoordinatorState.CLOSED}),
+    CoordinatorState.LOADING: frozenset({CoordinatorState.ACTIVE, CoordinatorState.FAILED, CoordinatorState.CLOSED}),
+    CoordinatorState.ACTIVE: frozenset({CoordinatorState.CLOSED}),
+    CoordinatorState.FAILED: frozenset({CoordinatorState.LOADING, CoordinatorState.CLOSED}),
+    CoordinatorState.CLOSED: frozenset(),
+}
+"""The valid transitions from each state of a shard."""
+
 
 T = TypeVar("T")
 
@@ -146,7 +172,7 @@ class Shard(Generic[StateT, OperationT]):
         self._move(status)
         self.timers.cancel_all()
         self.work.clear()
-        error = GroupError(error=ErrorCode.NOT_COORDINATOR)
+        error = GroupError(ErrorCode.NOT_COORDINATOR)
         for step in self._changes.waiting():
             step.complete(error)
         if was_active:
@@ -168,7 +194,7 @@ class Shard(Generic[StateT, OperationT]):
         if self.status is not CoordinatorState.ACTIVE:
             loading = self.status is CoordinatorState.LOADING
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
-            raise GroupError(error=code)
+            raise GroupError(code)
 
     def write(
         self,

@@ -1,10 +1,4 @@
-"""Tables with Kafka's iteration order.
-
-Kafka's coordinator keeps its hard state in ``org.apache.kafka.timeline.TimelineHashMap``. The order of its responses,
-records and timers is the order of these tables: by the slot of the hash code, and within a slot the newest first. A
-``TimelineHashMap`` is a dict that tracks the size of Kafka's table, and ``iter_kafka_order`` returns its keys in
-Kafka's order.
-"""
+"""Tables in Kafka's order of iteration, and the partition of a key, both from Java's hash codes."""
 
 from __future__ import annotations
 

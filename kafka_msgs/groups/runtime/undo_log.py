@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
-__all__ = ["WITHOUT_UNDO", "Changes", "UndoEntry", "UndoLog", "redo"]
+__all__ = ["WITHOUT_UNDO", "Changes", "UndoLog", "redo"]
 
 K = TypeVar("K")
 V = TypeVar("V")

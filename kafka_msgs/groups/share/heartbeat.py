@@ -24,10 +24,10 @@ from kafka_msgs.groups.modern_group import (
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.share.group import ShareGroup
-from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
-from kafka_msgs.groups.share.member import Partitions, ShareMember
-from kafka_msgs.groups.share.records import (
+from kafka_msgs.groups.share.group import (
+    Partitions,
+    ShareGroup,
+    ShareMember,
     emit_current_assignment,
     emit_epoch,
     emit_member,
@@ -35,8 +35,8 @@ from kafka_msgs.groups.share.records import (
     emit_target,
     emit_target_metadata,
 )
-from kafka_msgs.groups.topic_hash import group_hash
-from kafka_msgs.groups.topics_image import TopicsImage
+from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
+from kafka_msgs.groups.topics_image import TopicsImage, group_hash
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import (
     Assignment,
@@ -60,7 +60,7 @@ def check_heartbeat(services: GroupServices, context: RequestContext, request: S
 
 
 def _refuse(message: str) -> NoReturn:
-    raise GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
+    raise GroupError(ErrorCode.INVALID_REQUEST, message)
 
 
 def find_group(op: OperationContext, group_id: str, name: str = "Group") -> ShareGroup:
@@ -69,7 +69,7 @@ def find_group(op: OperationContext, group_id: str, name: str = "Group") -> Shar
     if isinstance(group, ShareGroup):
         return group
     message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a share group."
-    raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=message)
+    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def heartbeat(
@@ -114,7 +114,7 @@ def _member(op: OperationContext, group: ShareGroup, request: ShareGroupHeartbea
     size = op.config.group_share_max_size
     if len(group.members) >= size and member_id not in group.members:
         message = f"The share group has reached its maximum capacity of {size} members."
-        raise GroupError(error=ErrorCode.GROUP_MAX_SIZE_REACHED, message=message)
+        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
     if epoch == JOIN_EPOCH:
         return group.members.get(member_id) or ShareMember(member_id=member_id)
     member = group.member(member_id)
@@ -127,7 +127,7 @@ def _member(op: OperationContext, group: ShareGroup, request: ShareGroupHeartbea
             f"The share group member has a {size_of} member epoch ({epoch}) than {known}. "
             "The member must abandon all its partitions and rejoin."
         )
-        raise GroupError(error=ErrorCode.FENCED_MEMBER_EPOCH, message=message)
+        raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
     return member
 
 
@@ -181,7 +181,7 @@ def _update_target(
         assignment = assign_simple(spec)
     except AssignorError as error:
         message = f"Failed to compute a new target assignment for epoch {group.epoch}: {error}"
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR, message=message) from error
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
     for member_id in order:
         target = assignment.get(member_id, {})
         old = group.targets.get(member_id)

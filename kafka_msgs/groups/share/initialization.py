@@ -22,13 +22,12 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     hash_set_order,
     map_copy_capacity,
 )
+from kafka_msgs.groups.group_operation import UNSET
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.share.group import ShareGroup
-from kafka_msgs.groups.share.member import Partitions
-from kafka_msgs.groups.share_persister import UNSET
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,

@@ -19,7 +19,7 @@ from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.share.group import Partitions, ShareGroup
 from kafka_msgs.groups.share.heartbeat import find_group
 from kafka_msgs.groups.share.initialization import (
     begin_deletion_of_topics,
@@ -28,7 +28,6 @@ from kafka_msgs.groups.share.initialization import (
     end_deletion_of_topics,
     finish_initialization,
 )
-from kafka_msgs.groups.share.member import Partitions
 from kafka_msgs.messages import alter_share_group_offsets_response as altered
 from kafka_msgs.messages import delete_share_group_offsets_response as deleted
 from kafka_msgs.messages.alter_share_group_offsets_request import AlterShareGroupOffsetsRequest
@@ -125,7 +124,7 @@ def _altered_partition(
     partition: int, *, known: bool, error: ApiError | None
 ) -> altered.AlterShareGroupOffsetsResponsePartition:
     if not known:
-        error = GroupError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message=_UNKNOWN)
+        error = GroupError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN)
     return altered.AlterShareGroupOffsetsResponsePartition(
         partition_index=partition,
         error_code=ErrorCode.NONE if error is None else error.error,
@@ -198,7 +197,6 @@ def _text(error: GroupError) -> str | None:
 OFFSET_APIS: Final[tuple[Api, ...]] = (
     SingleGroupApi(
         request=AlterShareGroupOffsetsRequest,
-        group=lambda request: request.group_id,
         handle=alter_offsets,
         refuse=lambda request, error, version: altered.AlterShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)
@@ -206,7 +204,6 @@ OFFSET_APIS: Final[tuple[Api, ...]] = (
     ),
     SingleGroupApi(
         request=DeleteShareGroupOffsetsRequest,
-        group=lambda request: request.group_id,
         handle=delete_offsets,
         refuse=lambda request, error, version: deleted.DeleteShareGroupOffsetsResponse(
             error_code=error.error, error_message=_text(error)

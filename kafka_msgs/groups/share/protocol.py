@@ -3,28 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
+
+from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, each_group
-from kafka_msgs.groups.modern_group import schedule_session
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_session
+from kafka_msgs.groups.modern_records import (
+    apply_group,
+    apply_target,
+    apply_target_metadata,
+    for_group,
+    for_member,
+    in_order,
+)
+from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.share.appliers import APPLIERS
-from kafka_msgs.groups.share.group import ShareGroup
+from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.share.group import ShareGroup, ShareMember
 from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
-from kafka_msgs.groups.share.member import ShareMember
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
+from kafka_msgs.message import Message
 from kafka_msgs.messages import share_group_describe_response as response
+from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kafka_msgs.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
+from kafka_msgs.messages.share_group_metadata_key import ShareGroupMetadataKey
+from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
+from kafka_msgs.messages.share_group_target_assignment_member_key import ShareGroupTargetAssignmentMemberKey
+from kafka_msgs.messages.share_group_target_assignment_metadata_key import ShareGroupTargetAssignmentMetadataKey
 
-__all__ = ["PROTOCOL"]
+__all__ = ["APPLIERS", "PROTOCOL"]
+
+
+def _current(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
+    member = group.members.get(key.member_id)
+    if value is not None:
+        moved = evolve(
+            member or ShareMember(member_id=key.member_id),
+            epoch=value.member_epoch,
+            previous_epoch=value.previous_member_epoch,
+            state=value.state,
+            assigned=in_order(value.assigned_partitions),
+        )
+        group.put_member(state, changes, moved)
+    elif member is not None:
+        left = evolve(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={})
+        group.put_member(state, changes, left)
+
+
+def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
+    changes.assign(group, "partitions", value)
+    changes.assign(group, "written_ms", state.now)
+
+
+APPLIERS: Final[Mapping[type[Message], Applier]] = {
+    ShareGroupMetadataKey: for_group(ShareGroup, apply_group),
+    ShareGroupMemberMetadataKey: for_group(ShareGroup, for_member(lambda member_id: ShareMember(member_id=member_id))),
+    ShareGroupCurrentMemberAssignmentKey: for_group(ShareGroup, _current),
+    ShareGroupTargetAssignmentMemberKey: for_group(ShareGroup, apply_target),
+    ShareGroupTargetAssignmentMetadataKey: for_group(ShareGroup, apply_target_metadata),
+    ShareGroupStatePartitionMetadataKey: for_group(ShareGroup, _partitions),
+}
+"""The effect of each record of a share group."""
+
 
 _MESSAGES: Final[Mapping[int, str]] = {
     ErrorCode.NOT_COORDINATOR: "This is not the correct coordinator.",
@@ -88,20 +137,10 @@ PROTOCOL: Final = GroupProtocol(
         *OFFSET_APIS,
         SingleGroupApi(
             request=ShareGroupHeartbeatRequest,
-            group=lambda request: request.group_id,
             handle=heartbeat,
-            refuse=lambda request, error, version: ShareGroupHeartbeatResponse(
-                error_code=error.error, error_message=error.message
-            ),
             check=check_heartbeat,
         ),
-        MultiGroupApi(
-            request=ShareGroupDescribeRequest,
-            groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-            handle=describe,
-            refuse=_refuse,
-            respond=lambda request, groups, version: response.ShareGroupDescribeResponse(groups=tuple(groups)),
-        ),
+        describe_api(ShareGroupDescribeRequest, describe, _refuse),
     ),
     appliers=APPLIERS,
     on_loaded={"share": _loaded},

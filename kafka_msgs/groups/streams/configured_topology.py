@@ -352,9 +352,9 @@ def _summary(names: list[str]) -> str:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise GroupError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
+    raise GroupError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
 
 
 def _crash() -> NoReturn:
     """Raise the error with which Kafka responds if an exception ends the heartbeat."""
-    raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+    raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -21,7 +21,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TaskId, TasksTuple, TasksTupleWithEpochs
 
-__all__ = ["TaskOwners", "reconcile"]
+__all__ = ["reconcile"]
 
 
 class TaskOwners(Protocol):
@@ -55,9 +55,8 @@ def reconcile(
         case MemberState.UNKNOWN:
             if owned is None or owned.active or owned.standby or owned.warmup:
                 raise GroupError(
-                    error=ErrorCode.FENCED_MEMBER_EPOCH,
-                    message="The streams group member is in a unknown state. "
-                    "The member must abandon all its tasks and rejoin.",
+                    ErrorCode.FENCED_MEMBER_EPOCH,
+                    "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin.",
                 )
             return _step(member, epoch, epoch, target, owned, holders)
     return _step(member, member.epoch, epoch, target, owned, holders)

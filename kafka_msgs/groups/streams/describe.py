@@ -8,7 +8,7 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
-from kafka_msgs.groups.group_protocol import MultiGroupApi
+from kafka_msgs.groups.group_protocol import describe_api
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
@@ -19,9 +19,10 @@ from kafka_msgs.groups.streams.configured_topology import (
     configure,
 )
 from kafka_msgs.groups.streams.extension import resolve_patterns
-from kafka_msgs.groups.streams.group import StreamsGroup, TaskOffsets
+from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.membership import live_group
+from kafka_msgs.groups.streams.soft_state import TaskOffsets
 from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
 from kafka_msgs.groups.streams.topology import StreamsTopology
@@ -35,7 +36,6 @@ from kafka_msgs.messages.streams_group_describe_response import (
     Endpoint,
     KeyValue,
     Member,
-    StreamsGroupDescribeResponse,
     Subtopology,
     TaskIds,
     TaskOffset,
@@ -99,7 +99,7 @@ def _topology(op: OperationContext, group: StreamsGroup) -> Topology:
         subtopologies = [_configured(key, each) for key, each in configured.subtopologies.items()]
         return Topology(epoch=configured.epoch, subtopologies=tuple(subtopologies))
     if group.topology is None:
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return Topology(epoch=group.topology.epoch, subtopologies=tuple(_unconfigured(group.topology)))
 
 
@@ -206,14 +206,8 @@ def _sorted_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=string_key))
 
 
-def _refuse(group_id: str, error: GroupError, version: int) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=error.error)
-
-
-DESCRIBE: Final = MultiGroupApi(
-    request=StreamsGroupDescribeRequest,
-    groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
-    handle=describe,
-    refuse=_refuse,
-    respond=lambda request, groups, version: StreamsGroupDescribeResponse(groups=tuple(groups)),
+DESCRIBE: Final = describe_api(
+    StreamsGroupDescribeRequest,
+    describe,
+    lambda group_id, error, version: DescribedGroup(group_id=group_id, error_code=error.error),
 )

@@ -33,7 +33,7 @@ class _Deleted(NamedTuple):
 
 
 _FAILURE: Final = GroupError(
-    error=ErrorCode.GROUP_DELETION_FAILED, message="Topology description plugin failed to delete the topology."
+    ErrorCode.GROUP_DELETION_FAILED, "Topology description plugin failed to delete the topology."
 )
 
 

@@ -13,7 +13,7 @@ from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.topology import StreamsTopology
 
-__all__ = ["StreamsExtension", "resolve_patterns", "streams_extension"]
+__all__ = ["resolve_patterns", "streams_extension"]
 
 
 class StreamsExtension(Protocol):

@@ -8,22 +8,21 @@ from functools import partial
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from attrs import Factory, define, frozen
+from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup
-from kafka_msgs.groups.modern_offsets import check_fetch, committing_member, stale
+from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup, check_fetch, committing_member, stale
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
 from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.soft_state import StreamsSoftState
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.internal_topics.replay import GroupKind
-from kafka_msgs.messages.streams_group_heartbeat_response import EndpointToPartitions, Status
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
 from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
 
@@ -33,9 +32,6 @@ __all__ = [
     "RefinedAssignment",
     "StreamsGroup",
     "StreamsGroupState",
-    "StreamsSoftState",
-    "TaskOffsets",
-    "TopicCreation",
     "initial_rebalance_key",
 ]
 
@@ -67,43 +63,6 @@ class RefinedAssignment:
 
 
 _NOT_REFINED: Final = RefinedAssignment(-1, {})
-
-
-@frozen
-class TaskOffsets:
-    """The offsets of state that a member reported, and the end offsets that it reported, by task."""
-
-    offsets: Mapping[TaskId, int] = {}
-    end_offsets: Mapping[TaskId, int] = {}
-
-
-@frozen
-class TopicCreation:
-    """The creation of internal topics: the number of attempts, the time of the next one, and the last error."""
-
-    attempts: int = 0
-    next_attempt: int = 0
-    failure: str | None = None
-
-
-@define
-class StreamsSoftState(DeadlineAndEpoch):
-    """The state that is lost when the coordinator moves.
-
-    ``shutdown_member`` requested the shutdown of the application. ``endpoint_epoch`` increases when the tasks of a
-    member with an endpoint change, and ``endpoints`` caches the response for each member. ``offsets`` has the reports
-    of members, the latest report last, and ``statuses`` the status lists of their last responses. ``creation`` is the
-    creation of missing internal topics. ``probed`` are the classic protocol members that must rejoin to report their
-    offsets.
-    """
-
-    shutdown_member: str | None = None
-    endpoint_epoch: int = 0
-    endpoints: dict[str, EndpointToPartitions] = Factory(dict)
-    offsets: dict[str, TaskOffsets] = Factory(dict)
-    statuses: dict[str, tuple[Status, ...]] = Factory(dict)
-    creation: TopicCreation | None = None
-    probed: set[str] = Factory(set)
 
 
 class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
@@ -225,7 +184,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     def validate_delete(self, op: GroupOperation) -> None:
         """Refuse to delete a group with members."""
         if self.members:
-            raise GroupError(error=ErrorCode.NON_EMPTY_GROUP)
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 
     def metadata_record(self, **changes: Any) -> records.Record:
         """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""

@@ -28,26 +28,19 @@ from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams import fencing, membership, records
-from kafka_msgs.groups.streams.classic_metadata import with_classic_member
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.extension import resolve_patterns, streams_extension
-from kafka_msgs.groups.streams.group import (
-    RefinedAssignment,
-    StreamsGroup,
-    StreamsGroupState,
-    TaskOffsets,
-    initial_rebalance_key,
-)
+from kafka_msgs.groups.streams.group import RefinedAssignment, StreamsGroup, StreamsGroupState, initial_rebalance_key
 from kafka_msgs.groups.streams.heartbeat_response import answer
+from kafka_msgs.groups.streams.member import with_classic_member
+from kafka_msgs.groups.streams.soft_state import SteadyHeartbeat, TaskOffsets, has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
-from kafka_msgs.groups.streams.task_offsets import has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
-from kafka_msgs.groups.streams.topology import StreamsTopology, topology_value
+from kafka_msgs.groups.streams.topology import StreamsTopology, accepted_topology, topology_value
 from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
-from kafka_msgs.groups.streams.topology_updates import accepted_topology
 from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka, invalid_request
-from kafka_msgs.groups.topic_hash import group_hash
+from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -55,6 +48,9 @@ __all__ = ["HeartbeatHandler", "heartbeat"]
 
 _REFRESH_MS: Final = 2**31 - 1
 """How long the metadata hash is valid, in milliseconds. A change of the topics ends it earlier."""
+
+
+_UNSTEADY: Final = SteadyHeartbeat((), StreamsGroupHeartbeatResponse())
 
 
 class EpochBump(Enum):
@@ -80,6 +76,12 @@ def heartbeat(
         return fencing.leave(op, request)
     if request.member_id == "":
         request = evolve(request, member_id=op.new_id())
+    group = op.state.groups.get(request.group_id)
+    if isinstance(group, StreamsGroup):
+        steady = group.soft.steady.get(request.member_id, _UNSTEADY)
+        if not group.needs_refresh(op.now) and steady.inputs == _inputs(op, context, request, group):
+            fencing.schedule_session_timeout(op, group, group.members[request.member_id])
+            return ask_for_description(op, context, group, group.topology_epoch, steady.response)
     try:
         beat = HeartbeatHandler(op, context, request)
     except GroupError as error:
@@ -87,7 +89,52 @@ def heartbeat(
             return _fence(op, request, error)
         raise
     response = beat.run()
+    _note_steady(beat, response)
     return ask_for_description(op, context, beat.group, beat.topology_epoch, response)
+
+
+def _inputs(
+    op: OperationContext, context: RequestContext, request: StreamsGroupHeartbeatRequest, group: StreamsGroup
+) -> tuple[object, ...]:
+    """Return all that the response to a member's heartbeat depends on. Most of it is the same object if unchanged."""
+    return (
+        request,
+        context,
+        group.members.get(request.member_id),
+        group.state,
+        group.epoch,
+        group.assignment_epoch,
+        group.topology,
+        group.validated_epoch,
+        group.configured,
+        group.configs,
+        group.targets_version,
+        group.refined,
+        group.soft.endpoint_epoch,
+        group.soft.shutdown_member,
+        op.group_config(group.group_id),
+    )
+
+
+def _note_steady(beat: HeartbeatHandler, response: StreamsGroupHeartbeatResponse) -> None:
+    """Store a heartbeat that changed nothing, and whose repetition will change nothing, such as almost all of them."""
+    op, group, request, soft = beat.op, beat.group, beat.request, beat.group.soft
+    if (
+        beat.joins
+        or beat.written
+        or response.status != ()
+        or response.active_tasks is not None
+        or response.partitions_by_user_endpoint is not None
+        or request.instance_id is not None
+        or request.task_offsets is not None
+        or request.task_end_offsets is not None
+        or op.profile.streams.reports_status_changes_only
+        or group.state is not StreamsGroupState.STABLE
+    ):
+        soft.steady.pop(request.member_id, None)
+    else:
+        inputs = _inputs(op, beat.context, request, group)
+        soft.steady[request.member_id] = SteadyHeartbeat(inputs, response)
 
 
 def _fence(
@@ -238,7 +285,7 @@ class HeartbeatHandler:
         known, requested = self.group.topology, self.request.topology
         if requested is None:
             if known is None:
-                raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+                raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
         topology = StreamsTopology(topology_value(requested))
         if known is None:
@@ -299,7 +346,9 @@ class HeartbeatHandler:
         reports.pop(request.member_id, None)
         reports[request.member_id] = updated
         acceptable = op.group_config(group.group_id).streams_acceptable_recovery_lag
-        if op.profile.streams.ends_caught_up_warmups and has_caught_up(group, self.member, acceptable):
+        if op.profile.streams.ends_caught_up_warmups and has_caught_up(
+            reports, self.member, group.target_of(self.member.member_id), acceptable
+        ):
             self.update = EpochBump.RECOMPUTE
 
     def _refined_if_stable(self) -> Mapping[str, TasksTuple] | None:

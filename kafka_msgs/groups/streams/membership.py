@@ -25,7 +25,6 @@ from kafka_msgs.messages.streams_group_member_metadata_value import (
 
 __all__ = [
     "check_capacity",
-    "check_epoch",
     "dynamic_member",
     "existing_group",
     "live_group",
@@ -41,7 +40,7 @@ def existing_group(op: OperationContext, group_id: str) -> StreamsGroup:
     """Return the streams group of an existing member. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
     group = op.state.groups.get(group_id)
     if group is None:
-        raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Streams group {group_id} not found.")
+        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {group_id} not found.")
     return require_streams(group)
 
 
@@ -49,7 +48,7 @@ def require_streams(group: Group) -> StreamsGroup:
     """Return the group if it is a streams group. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
     if isinstance(group, StreamsGroup):
         return group
-    raise GroupError(error=ErrorCode.GROUP_ID_NOT_FOUND, message=f"Group {group.group_id} is not a streams group.")
+    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a streams group.")
 
 
 def check_capacity(op: OperationContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
@@ -59,8 +58,8 @@ def check_capacity(op: OperationContext, group: StreamsGroup, request: StreamsGr
         return
     if len(group.members) >= size and request.member_id not in group.members:
         raise GroupError(
-            error=ErrorCode.GROUP_MAX_SIZE_REACHED,
-            message=f"The streams group has reached its maximum capacity of {size} members.",
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The streams group has reached its maximum capacity of {size} members.",
         )
 
 
@@ -90,8 +89,8 @@ def static_member(
         return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
     if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
         raise GroupError(
-            error=ErrorCode.UNRELEASED_INSTANCE_ID,
-            message=f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
             f"because the instance id is owned by {old.member_id} member.",
         )
     member = old.as_new_member(request.member_id)
@@ -123,8 +122,8 @@ def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatReques
         return
     relation = "greater" if epoch > member.epoch else "smaller"
     raise GroupError(
-        error=ErrorCode.FENCED_MEMBER_EPOCH,
-        message=f"The streams group member has a {relation} member epoch ({epoch}) than the one known by the group "
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The streams group member has a {relation} member epoch ({epoch}) than the one known by the group "
         f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
     )
 
@@ -197,7 +196,7 @@ def _tags(request: StreamsGroupHeartbeatRequest) -> tuple[KeyValue, ...]:
     """Return the client tags in the form of the record, sorted by key."""
     tags = {tag.key: tag.value for tag in request.client_tags or ()}
     if len(tags) != len(request.client_tags or ()):
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return tuple(KeyValue(key=key, value=tags[key]) for key in sorted(tags))
 
 

@@ -21,19 +21,11 @@ from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup, initial_rebalance_key
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.task_offsets import by_process
+from kafka_msgs.groups.streams.soft_state import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
-from kafka_msgs.groups.streams.topology_updates import keep_tasks_of_old_topology
+from kafka_msgs.groups.streams.topology import keep_tasks_of_old_topology
 
-__all__ = [
-    "STANDBY_REPLICAS",
-    "TAGS",
-    "TargetAssignment",
-    "assignment_configs",
-    "assignor_name",
-    "current_target",
-    "next_target",
-]
+__all__ = ["TAGS", "TargetAssignment", "assignment_configs", "assignor_name", "next_target"]
 
 STANDBY_REPLICAS: Final = "num.standby.replicas"
 TAGS: Final = "rack.aware.assignment.tags"
@@ -170,7 +162,7 @@ def _computed(
         stateful = any(subtopology.stateful for subtopology in given.subtopologies)
         assigned = TASK_ASSIGNORS[assignor_name(op, group.group_id, stateful=stateful)](given)
     except AssignorError:
-        raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     return {each: _target(assigned.get(each, spec.NO_TASKS)) for each in members}
 
 
@@ -181,7 +173,7 @@ def _specified_members(
     reports = group.soft.offsets
     ends = {each: _offsets(reports[each].end_offsets) for each in members if each in reports}
     if op.profile.streams.shares_offsets:
-        shared = {process: _offsets(offsets) for process, offsets in by_process(group, members).items()}
+        shared = {process: _offsets(offsets) for process, offsets in by_process(reports, members).items()}
         offsets = {each: shared.get(members[each].metadata.process_id, {}) for each in members}
     else:
         offsets = {each: _offsets(reports[each].offsets) for each in members if each in reports}

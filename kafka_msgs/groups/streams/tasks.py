@@ -103,7 +103,7 @@ def owned_tasks(
         return None
     for groups in (active, standby, warmup):
         if len({group.subtopology_id for group in groups}) != len(groups):
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return TasksTuple(task_set(active), task_set(standby), task_set(warmup))
 
 

@@ -6,7 +6,7 @@ internal topics, which ``configured_topology`` derives from the topics of the cl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from attrs import evolve, frozen
@@ -14,11 +14,20 @@ from attrs import evolve, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
+from kafka_msgs.groups.streams.validation import invalid_request
 from kafka_msgs.messages import streams_group_heartbeat_request as request
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue, Subtopology
 
-__all__ = ["StreamsTopology", "canonical", "source_topic_names", "topology_value"]
+__all__ = [
+    "StreamsTopology",
+    "accepted_topology",
+    "canonical",
+    "keep_tasks_of_old_topology",
+    "source_topic_names",
+    "topology_value",
+]
 
 
 def source_topic_names(subtopology: Subtopology) -> Iterator[str]:
@@ -40,7 +49,7 @@ class StreamsTopology:
 
     def __attrs_post_init__(self) -> None:
         if self.value.epoch < 0 or len(self.subtopologies) != len(self.value.subtopologies):
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     @cached_property
     def epoch(self) -> int:
@@ -159,3 +168,51 @@ def _canonical_topics(topics: Iterable[record.TopicInfo]) -> object:
         for topic in topics
     )
     return sorted(ordered, key=lambda topic: topic.name)
+
+
+def accepted_topology(known: StreamsTopology, sent: StreamsTopology, *, updates: bool) -> StreamsTopology:
+    """Return the topology of a group after a member joins: the existing one, or the one that the member sent.
+
+    ``updates`` is ``StreamsRules.topology_updates``. Raises ``GroupError``.
+    """
+    if not updates:
+        if known.epoch > sent.epoch or known.same_as(sent):
+            return known
+        raise invalid_request("Topology updates are not supported yet.")
+    if sent.epoch == known.epoch + 1:
+        return sent
+    if sent.epoch == known.epoch and canonical(sent) == canonical(known):
+        return known
+    if sent.epoch < known.epoch:
+        error, reason = ErrorCode.STREAMS_TOPOLOGY_FENCED, "is behind"
+    elif sent.epoch == known.epoch:
+        error, reason = ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH, "has another topology than"
+    else:
+        error, reason = ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH, "is more than one ahead of"
+    raise GroupError(error, f"Topology epoch {sent.epoch} {reason} the group's epoch {known.epoch}.")
+
+
+def keep_tasks_of_old_topology(
+    computed: Mapping[str, TasksTuple], before: Mapping[str, TasksTuple], old: Collection[str]
+) -> Mapping[str, TasksTuple]:
+    """Return an assignment in which members with an older topology get no new tasks.
+
+    Their new tasks go to the other members instead, first to the member with the fewest active tasks. Without other
+    members, the tasks are not assigned.
+    """
+    kept = {each: _common(computed[each], before.get(each, NO_TARGET)) for each in computed if each in old}
+    result = {**computed, **kept}
+    others = [each for each in computed if each not in old]
+    freed = [task for each in sorted(kept) for task in sorted(computed[each].active - kept[each].active)]
+    for task in freed if others else ():
+        taker = min(others, key=lambda each: (len(result[each].active), each))
+        result[taker] = _with_active(result[taker], task)
+    return result
+
+
+def _common(tasks: TasksTuple, before: TasksTuple) -> TasksTuple:
+    return TasksTuple(tasks.active & before.active, tasks.standby & before.standby, tasks.warmup & before.warmup)
+
+
+def _with_active(tasks: TasksTuple, task: TaskId) -> TasksTuple:
+    return TasksTuple(tasks.active | {task}, tasks.standby - {task}, tasks.warmup - {task})

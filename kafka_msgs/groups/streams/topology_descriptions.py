@@ -78,8 +78,8 @@ def _check(
 ) -> None:
     if services.plugin is None:
         raise GroupError(
-            error=ErrorCode.UNSUPPORTED_VERSION,
-            message="The broker has no streams group topology description plugin configured.",
+            ErrorCode.UNSUPPORTED_VERSION,
+            "The broker has no streams group topology description plugin configured.",
         )
     check_names(("MemberId", request.member_id), ("GroupId", request.group_id))
 
@@ -217,16 +217,8 @@ def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
     )
 
 
-def _refuse(
-    request: StreamsGroupTopologyDescriptionUpdateRequest, error: GroupError, version: int
-) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    return StreamsGroupTopologyDescriptionUpdateResponse(error_code=error.error, error_message=error.message)
-
-
 UPDATE: Final = SingleGroupApi(
     request=StreamsGroupTopologyDescriptionUpdateRequest,
-    group=lambda request: request.group_id,
     handle=update,
-    refuse=_refuse,
     check=_check,
 )

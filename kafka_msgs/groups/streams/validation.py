@@ -32,7 +32,7 @@ def check_enabled(config: CoordinatorConfig, profile: Profile, image: TopicsImag
     name, lowest = ("group.version", 2) if profile.streams.requires_group_version else ("streams.version", 1)
     level = image.features.get(name)
     if _PROTOCOL not in config.group_coordinator_rebalance_protocols or (level is not None and level < lowest):
-        raise GroupError(error=ErrorCode.UNSUPPORTED_VERSION)
+        raise GroupError(ErrorCode.UNSUPPORTED_VERSION)
 
 
 def check(services: GroupServices, context: RequestContext, request: StreamsGroupHeartbeatRequest) -> None:
@@ -215,7 +215,7 @@ def _has_twice(names: Iterable[str]) -> bool:
 
 def invalid_request(message: str) -> GroupError:
     """Return the error of a request that breaks a rule."""
-    return GroupError(error=ErrorCode.INVALID_REQUEST, message=message)
+    return GroupError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _refuse(message: str) -> NoReturn:
@@ -223,4 +223,4 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _refuse_topology(message: str) -> NoReturn:
-    raise GroupError(error=ErrorCode.STREAMS_INVALID_TOPOLOGY, message=message)
+    raise GroupError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)

@@ -10,6 +10,7 @@ from attrs import define
 
 from kafka_msgs.broker.coordinators.leadership import find_log, iter_records
 from kafka_msgs.broker.coordinators.share_service import find_share_service
+from kafka_msgs.broker.faults import MoveLeader
 from kafka_msgs.broker.share import SharePartitionKey
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -280,12 +281,12 @@ def test_a_broker_that_starts_again_knows_what_was_done() -> None:
 def test_another_leader_goes_on() -> None:
     group = Group.start("one", settings={"brokers": 2})
     cluster = group.cluster.cluster
-    cluster.move_leader("t", 0, 0)
+    MoveLeader("t", 0, 0).apply(cluster)
     group.fetch("one")
     group.produce(b"a", b"b")
     assert group.fetch("one") == [(0, 1, 1)]
     assert group.say("one", (0, 0, [ACCEPT])) is ErrorCode.NONE
-    cluster.move_leader("t", 0, 1)
+    MoveLeader("t", 0, 1).apply(cluster)
     moved = group.cluster.decoded(group.ask("one"), ShareFetchResponse)
     assert [part.error_code for part in parts(moved)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert [part.current_leader.leader_id for part in parts(moved)] == [1]

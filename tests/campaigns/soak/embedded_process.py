@@ -11,6 +11,7 @@ from functools import partial
 
 from kafka_msgs.broker import EmbeddedBroker, ListenerConfig
 from kafka_msgs.broker.cluster import Cluster
+from kafka_msgs.broker.faults import MoveLeader
 from tests.campaigns.chaos.settings import CONFIGS
 from tests.campaigns.soak.protocol import PARTITIONS
 
@@ -39,7 +40,7 @@ def main(port: str, advertised: str, brokers: str) -> None:
 def _lead(shift: int, topics: list[str], cluster: Cluster) -> None:
     for topic in topics:
         for partition in range(PARTITIONS):
-            cluster.move_leader(topic, partition, (partition + shift) % len(cluster.brokers))
+            MoveLeader(topic, partition, (partition + shift) % len(cluster.brokers)).apply(cluster)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import pytest
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.classic.classic_state import CAN_REBALANCE, VALID_PREVIOUS_STATES, ClassicGroupState
 from kafka_msgs.groups.classic.live_group import LiveGroup
+from kafka_msgs.groups.classic.members import CAN_REBALANCE, VALID_PREVIOUS_STATES, ClassicGroupState
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(ClassicGroupState, repeat=2)))

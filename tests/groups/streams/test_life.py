@@ -11,8 +11,8 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.page import KIP_1071_PAGE
 from kafka_msgs.groups.profiles import SHIPPED, Profile
-from kafka_msgs.groups.streams.appliers import APPLIERS
 from kafka_msgs.groups.streams.group import StreamsGroup, StreamsGroupState
+from kafka_msgs.groups.streams.protocol import APPLIERS
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
 from kafka_msgs.messages.list_groups_request import ListGroupsRequest

@@ -9,28 +9,161 @@ from attrs import evolve, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.classic.classic_state import ClassicGroupState
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.live_group import LiveGroup
-from kafka_msgs.groups.classic.members import ClassicGroupMember
+from kafka_msgs.groups.classic.members import ClassicGroupMember, ClassicGroupState
 from kafka_msgs.groups.classic.rebalance import (
     JOIN_TIMEOUT_MS,
+    cancel_heartbeat_timeout,
     complete_join_if_ready,
     emit_metadata,
     maybe_prepare_rebalance_or_complete_join,
     prepare_rebalance,
+    remove_pending_sync,
+    remove_waiting_member,
+    reset_and_propagate_assignment,
     schedule_heartbeat_timeout,
     schedule_member_timeout,
+    set_and_propagate_assignment,
 )
 from kafka_msgs.groups.group_protocol import client_error_for
+from kafka_msgs.groups.metrics import CLASSIC_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
+from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from kafka_msgs.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from kafka_msgs.messages.sync_group_request import SyncGroupRequest
+from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
-__all__ = ["JoinContext", "join_classic_group"]
+__all__ = [
+    "JoinContext",
+    "group_loaded",
+    "group_unloaded",
+    "join_classic_group",
+    "leave_classic_group",
+    "member_response",
+    "sync_classic_group",
+]
+
+
+def group_loaded(op: OperationContext, group: ClassicGroup) -> None:
+    """Restart the session timers of the members. A group with too many members must rebalance."""
+    live = group.live
+    for member in live.members:
+        schedule_heartbeat_timeout(op, group, member)
+    if len(live.members) > op.config.group_max_size:
+        prepare_rebalance(op, group)
+
+
+def group_unloaded(op: OperationContext, group: ClassicGroup) -> None:
+    """Redirect waiting members to another coordinator."""
+    live = group.live
+    before = live.state
+    live.transition_to(ClassicGroupState.DEAD, op.now)
+    for member in live.members:
+        if before is ClassicGroupState.PREPARING_REBALANCE:
+            refused = JoinGroupResponse(error_code=ErrorCode.NOT_COORDINATOR, member_id=member.member_id)
+            live.answer_join(member, refused)
+        else:
+            member.answer_sync(SyncGroupResponse(error_code=ErrorCode.NOT_COORDINATOR))
+
+
+def leave_classic_group(op: OperationContext, group: ClassicGroup, request: LeaveGroupRequest) -> LeaveGroupResponse:
+    """Remove members, and begin a rebalance if any was removed."""
+    live = group.live
+    if live.state is ClassicGroupState.DEAD:
+        return LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    members = tuple(member_response(identity, _remove(op, group, identity)) for identity in request.members)
+    if any(member.error_code == ErrorCode.NONE for member in members):
+        if live.state is ClassicGroupState.PREPARING_REBALANCE:
+            complete_join_if_ready(op, group)
+        elif live.state is not ClassicGroupState.EMPTY:
+            maybe_prepare_rebalance_or_complete_join(op, group)
+    return LeaveGroupResponse(members=members)
+
+
+def member_response(identity: MemberIdentity, error: int) -> MemberResponse:
+    """Return the result for one member of a request."""
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)
+
+
+def _remove(op: OperationContext, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:
+    """Remove a member. If the member id is empty, the instance id alone identifies the member."""
+    live, member_id, instance_id = group.live, identity.member_id, identity.group_instance_id
+    if member_id in live.pending_join_members:
+        live.remove(member_id)
+        cancel_heartbeat_timeout(op, group, member_id)
+        return ErrorCode.NONE
+    if not member_id and instance_id is not None:
+        member_id = live.static_members.get(instance_id, "")
+    try:
+        member = live.validate_member(member_id, instance_id)
+    except GroupError as error:
+        return ErrorCode(error.error)
+    cancel_heartbeat_timeout(op, group, member_id)
+    remove_waiting_member(op, group, member)
+    return ErrorCode.NONE
+
+
+def sync_classic_group(
+    op: OperationContext, group: ClassicGroup, request: SyncGroupRequest, answer: Future[SyncGroupResponse]
+) -> None:
+    """Settle ``answer`` with a member's assignment, when the generation's record is committed, or an error."""
+    live = group.live
+    try:
+        member = _validate(live, request)
+    except GroupError as error:
+        answer.resolve(SyncGroupResponse(error_code=error.error))
+        return
+    remove_pending_sync(op, group, member.member_id)
+    if live.state is ClassicGroupState.STABLE:
+        answer.resolve(
+            SyncGroupResponse(
+                protocol_type=live.protocol_type, protocol_name=live.protocol_name, assignment=member.assignment
+            )
+        )
+        return
+    member.syncing = answer
+    if live.leader == member.member_id:
+        _take_assignments(op, group, request)
+
+
+def _validate(live: LiveGroup, request: SyncGroupRequest) -> ClassicGroupMember:
+    if live.state is ClassicGroupState.DEAD:
+        raise GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    member = live.validate_member(request.member_id, request.group_instance_id)
+    if request.generation_id != live.generation:
+        raise GroupError(ErrorCode.ILLEGAL_GENERATION)
+    asked = ((request.protocol_type, live.protocol_type), (request.protocol_name, live.protocol_name))
+    if any(given is not None and known is not None and given != known for given, known in asked):
+        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if live.state is ClassicGroupState.PREPARING_REBALANCE:
+        raise GroupError(ErrorCode.REBALANCE_IN_PROGRESS)
+    return member
+
+
+def _take_assignments(op: OperationContext, group: ClassicGroup, request: SyncGroupRequest) -> None:
+    """Record the assignments of the leader. The members get them when the record is committed."""
+    live = group.live
+    assignments = {each.member_id: each.assignment for each in request.assignments}
+
+    def appended(error: ApiError | None) -> None:
+        if live.state is not ClassicGroupState.COMPLETING_REBALANCE or live.generation != request.generation_id:
+            return
+        if error is None:
+            set_and_propagate_assignment(op, group, assignments)
+            op.metrics.record(CLASSIC_REBALANCES)
+        else:
+            reset_and_propagate_assignment(op, group, client_error_for(error).error)
+            maybe_prepare_rebalance_or_complete_join(op, group)
+
+    op.on_committed(appended)
+    emit_metadata(op, group.group_id, live.metadata(assignments))
+
 
 _KNOWN_MEMBER_ID_FROM: Final = 4
 """The first version at which a dynamic member must rejoin with its assigned member id (KIP-394)."""
@@ -194,7 +327,7 @@ def _join_with_id(join: JoinContext, group: ClassicGroup) -> None:
     live, request = group.live, join.request
     if request.member_id in live.pending_join_members:
         if request.group_instance_id is not None:
-            raise GroupError(error=ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
         _add_member(join, group, request.member_id)
         return
     try:
