@@ -127,7 +127,7 @@ def embedded_side(kafka: Side, own: Mapping[str, str] | None = None) -> Iterator
         "authorizer": True,
         "super_users": ("User:ANONYMOUS", "User:admin"),
         "allow_everyone": True,
-        "racks": ("rack-1", "rack-2", "rack-3"),
+        "racks": tuple(f"rack-{node}" for node in kafka.nodes),
     }
     with EmbeddedBroker(brokers=3, **settings) as broker:
         nodes = broker.run(lambda cluster: {each.id: dict(each.addresses) for each in cluster.brokers.values()})
