@@ -16,8 +16,8 @@ from tests.recorders.broker import LOOPBACK, free_ports
 __all__ = ["Worker", "converters"]
 
 _ANSWER_SECONDS: Final = 60
-_BUSY: Final = 409
-"""The status of an answer during a rebalance: the request may be repeated."""
+_BUSY: Final = frozenset({404, 409, 500, 503})
+"""The statuses of answers while a worker starts or the cluster rebalances: the request may be repeated."""
 
 converters: Final[Mapping[str, str]] = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -59,7 +59,7 @@ class Worker(JavaProcess):
             with urlopen(request, timeout=_ANSWER_SECONDS) as answer:
                 text = answer.read()
         except HTTPError as error:
-            if error.code == _BUSY:
+            if error.code in _BUSY:
                 return None
             raise
         except URLError:
