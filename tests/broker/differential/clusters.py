@@ -34,9 +34,10 @@ __all__ = ["TIMELESS", "KafkaSide", "embedded_side", "kafka_side"]
 TIMELESS: Final[Mapping[str, str]] = {
     **{f"group.{kind}.assignment.interval.ms": "0" for kind in ("consumer", "share", "streams")},
     "offsets.retention.check.interval.ms": "86400000",
+    "delegation.token.secret.key": "",
 }
-"""Configs that make responses independent of the speed of a script. Random scripts require clusters with these
-configs."""
+"""Configs that make responses independent of the speed of a script, and no secret for delegation tokens. Random scripts
+require clusters with these configs."""
 
 _LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SCRATCH_GROUP: Final = "differential-barrier"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final, Self
@@ -10,7 +11,7 @@ from typing import Final, Self
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.client import Consumer
 from tests.campaigns.connect.processes import JavaProcess
-from tests.campaigns.connect.workers import Worker, converters
+from tests.campaigns.connect.workers import CONVERTERS, Worker
 from tests.support.eventually import until
 
 __all__ = ["distributed", "standalone"]
@@ -63,7 +64,7 @@ class Copies:
         for file in self.files.values():
             file.append(1)
 
-    def connectors(self) -> dict[str, Mapping[str, str]]:
+    def connectors(self) -> dict[str, dict[str, str]]:
         """Return the configurations of all connectors by name."""
         sources = {f"source-{topic}": source(topic, file.path) for topic, file in self.files.items()}
         return sources | {f"sink-{topic}": sink(topic, self.copy_of(topic)) for topic in self.files}
@@ -84,8 +85,11 @@ class Copies:
     def assert_files_equal(self) -> None:
         """Check that each sink has written each line of its file once."""
         for topic, file in self.files.items():
-            until(lambda topic=topic, file=file: len(read_lines(self.copy_of(topic))) >= len(file.lines))
+            until(partial(self._is_copied, topic, len(file.lines)))
             assert_same(read_lines(self.copy_of(topic)), file.lines)
+
+    def _is_copied(self, topic: str, count: int) -> bool:
+        return len(read_lines(self.copy_of(topic))) >= count
 
     def assert_topics_equal(self) -> None:
         """Check that the committed records of each topic are the lines of its file, once, in order by partition."""
@@ -153,9 +157,9 @@ def distributed(servers: str, home: Path) -> str:
     """Run two workers: one joins, leaves, comes back and is killed, and tasks restart and pause while files grow."""
     copies = Copies(servers, home)
     with Worker(servers, home / "first") as first, copies:
-        until(lambda: first.ask("GET", "/connectors") == [])
+        first.request("GET", "/connectors")
         for name, config in copies.connectors().items():
-            until(lambda name=name, config=config: first.ask("PUT", f"/connectors/{name}/config", config) is not None)
+            first.request("PUT", f"/connectors/{name}/config", config)
         await_running(first, 1)
         with Worker(servers, home / "second") as second:
             await_running(first, 2)
@@ -193,42 +197,47 @@ def await_running(worker: Worker, workers: int) -> None:
 def restart_and_pause(worker: Worker) -> None:
     """Restart all connectors with their tasks, and pause one source and one sink for a moment."""
     for name in worker.states():
-        until(lambda name=name: worker.ask("POST", f"/connectors/{name}/restart?includeTasks=true") is not None)
+        worker.request("POST", f"/connectors/{name}/restart?includeTasks=true")
     for name in ("source-copy-0", "sink-copy-1"):
         for request, state in (("pause", "PAUSED"), ("resume", "RUNNING")):
-            until(lambda name=name, request=request: worker.ask("PUT", f"/connectors/{name}/{request}") is not None)
-            until(lambda name=name, state=state: worker.states().get(name) == [state] * 2)
+            worker.request("PUT", f"/connectors/{name}/{request}")
+            until(partial(has_states, worker, name, [state] * 2))
+
+
+def has_states(worker: Worker, name: str, states: list[str]) -> bool:
+    """Return whether a connector and its tasks have these states."""
+    return worker.states().get(name) == states
 
 
 def read_again(worker: Worker, copies: Copies) -> None:
     """Reset the offsets of a stopped sink, which then copies its topic once more."""
     name, topic = "sink-copy-2", "copy-2"
-    until(lambda: worker.ask("PUT", f"/connectors/{name}/stop") is not None)
-    until(lambda: worker.states().get(name) == ["STOPPED"])
+    worker.request("PUT", f"/connectors/{name}/stop")
+    until(partial(has_states, worker, name, ["STOPPED"]))
     copies.copy_of(topic).unlink()
-    until(lambda: worker.ask("DELETE", f"/connectors/{name}/offsets") is not None)
-    until(lambda: worker.ask("PUT", f"/connectors/{name}/resume") is not None)
+    worker.request("DELETE", f"/connectors/{name}/offsets")
+    worker.request("PUT", f"/connectors/{name}/resume")
     copies.assert_files_equal()
 
 
 def remove_sinks(worker: Worker, copies: Copies) -> None:
     """Delete the sinks: a killed worker may repeat the output of a sink, which is not a fault of a broker."""
     for topic in copies.files:
-        until(lambda topic=topic: worker.ask("DELETE", f"/connectors/sink-{topic}") is not None)
+        worker.request("DELETE", f"/connectors/sink-{topic}")
     until(lambda: set(worker.states()) == {f"source-{topic}" for topic in copies.files})
 
 
 def assert_offsets(worker: Worker, copies: Copies) -> None:
     """Check that the committed offset of each source is the size of its file."""
     for topic, file in copies.files.items():
-        found = worker.ask("GET", f"/connectors/source-{topic}/offsets")["offsets"]
+        found = worker.request("GET", f"/connectors/source-{topic}/offsets")["offsets"]
         assert [each["offset"]["position"] for each in found] == [file.path.stat().st_size], found
 
 
 def standalone(servers: str, home: Path) -> str:
     """Run a standalone worker twice with the same offsets file: the second run continues where the first one ended."""
     copies = Copies(servers, home)
-    settings = {"bootstrap.servers": servers, **converters, "offset.storage.file.filename": str(home / "offsets")}
+    settings = {"bootstrap.servers": servers, **CONVERTERS, "offset.storage.file.filename": str(home / "offsets")}
     settings["listeners"] = "http://127.0.0.1:0"
     connectors = [{"name": name, **config} for name, config in copies.connectors().items()]
     for _ in range(2):

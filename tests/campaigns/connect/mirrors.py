@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -85,7 +86,7 @@ def rows(servers: str, topic: str, starts: dict[TopicPartition, int] | None = No
 
         def is_read() -> bool:
             for each in consumer.poll(1):
-                headers = tuple((name, value and bytes(value)) for name, value in each.headers)
+                headers = tuple((name, None if value is None else bytes(value)) for name, value in each.headers)
                 row = Row(bytes(each.key or b""), bytes(each.value or b""), headers, each.timestamp)
                 found[each.partition].append(row)
             return all(consumer.position(place) >= ends[place] for place in places)
@@ -96,8 +97,7 @@ def rows(servers: str, topic: str, starts: dict[TopicPartition, int] | None = No
 
 def commit(servers: str, group: str, share: float) -> dict[int, list[Row]]:
     """Commit a group's offsets behind a share of the records, and return the records after them."""
-    starts = {}
-    with Consumer(servers, group, auto_offset_reset="earliest", isolation_level="read_committed") as consumer:
+    with Consumer(servers, isolation_level="read_committed") as consumer:
         ends = consumer.end_offsets([(_TOPIC, each) for each in consumer.partitions_for_topic(_TOPIC)])
         starts = {place: int(end * share) for place, end in ends.items()}
     with Admin(servers) as admin:
@@ -127,7 +127,7 @@ def mirror(source: str, target: str, home: Path) -> str:
         until(lambda: has_configs(target))
         until(lambda: has_right(target))
         for group in _GROUPS:
-            until(lambda group=group: follows(target, group, unread[group]))
+            until(partial(follows, target, group, unread[group]))
         second.stop()
     found = rows(target, _MIRRORED)
     assert found == rows(source, _TOPIC), "the records differ"

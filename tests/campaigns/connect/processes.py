@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from tests.recorders.broker import java_program, project_classpath
 from tests.support.kafka_storage import write_properties
@@ -60,7 +60,7 @@ class JavaProcess:
                 subprocess.run(["kill", "-KILL", child], check=False)
             self._process.wait(_STOP_SECONDS)
 
-    def __enter__(self) -> JavaProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -12,14 +12,15 @@ from urllib.request import Request, urlopen
 
 from tests.campaigns.connect.processes import JavaProcess
 from tests.recorders.broker import LOOPBACK, free_ports
+from tests.support.eventually import until
 
-__all__ = ["Worker", "converters"]
+__all__ = ["CONVERTERS", "Worker"]
 
 _ANSWER_SECONDS: Final = 60
 _BUSY: Final = frozenset({404, 409, 500, 503})
 """The statuses of answers while a worker starts or the cluster rebalances: the request may be repeated."""
 
-converters: Final[Mapping[str, str]] = {
+CONVERTERS: Final[Mapping[str, str]] = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
     "plugin.discovery": "service_load",
@@ -47,7 +48,7 @@ class Worker(JavaProcess):
 
     def __init__(self, servers: str, home: Path) -> None:
         self.address = f"{LOOPBACK}:{free_ports(1)[0]}"
-        settings = {"bootstrap.servers": servers, "listeners": f"http://{self.address}", **converters, **_DISTRIBUTED}
+        settings = {"bootstrap.servers": servers, "listeners": f"http://{self.address}", **CONVERTERS, **_DISTRIBUTED}
         super().__init__("org.apache.kafka.connect.cli.ConnectDistributed", home, settings)
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -66,6 +67,17 @@ class Worker(JavaProcess):
             assert self.is_running(), self.output
             return None
         return json.loads(text) if text else {}
+
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request until the worker answers it, and return the answer."""
+        answers: list[Any] = []
+
+        def is_answered() -> bool:
+            answers.append(self.ask(method, path, body))
+            return answers[-1] is not None
+
+        until(is_answered)
+        return answers[-1]
 
     def states(self) -> dict[str, list[str]]:
         """Return the state of each connector and of its tasks; empty during a rebalance."""

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,10 +21,8 @@ from tests.campaigns.tools.clusters import ToolCluster
 from tests.campaigns.tools.comparison import Outcome, Output, compared, is_repeatable
 from tests.campaigns.tools.files import written_files
 from tests.campaigns.tools.invocations import Invocation, read_invocations
-from tests.support.foreign_programs import ProgramUnavailableError
 from tests.support.kafka_cluster import KafkaCluster, cluster_needs
 from tests.support.kafka_listeners import Listener
-from tests.support.kafka_tools import ToolRunner
 
 _TRIES = 4
 
@@ -37,15 +36,9 @@ def main() -> int:
     if reason is not None:
         print(f"NOT RUN: {reason}")
         return 2
-    try:
-        runner = ToolRunner()
-    except ProgramUnavailableError as error:
-        print(f"NOT RUN: {error}")
-        return 2
     invocations = [each for each in read_invocations() if each.line.startswith(tuple(options.only or [""]))]
-    with clusters() as both:
-        outputs = [output for each in invocations for output in _run(runner, each, *both)]
-    runner.close()
+    with clusters() as both, ThreadPoolExecutor(len(both)) as threads:
+        outputs = [output for each in invocations for output in _run(threads, each, *both)]
     if options.save is not None:
         options.save.write_text("".join(each.to_json() + "\n" for each in outputs), encoding="utf-8")
     return _report(outputs)
@@ -72,14 +65,14 @@ def clusters() -> Iterator[tuple[ToolCluster, ToolCluster]]:
         assert broker.problems == [], broker.problems
 
 
-def _run(runner: ToolRunner, invocation: Invocation, kafka: ToolCluster, ours: ToolCluster) -> Iterator[Output]:
+def _run(threads: Executor, invocation: Invocation, *both: ToolCluster) -> Iterator[Output]:
     """Run an invocation on both clusters, and yield its output; a repeatable one runs again while it differs."""
     if invocation.is_action:
-        for cluster in (kafka, ours):
+        for cluster in both:
             cluster.act(invocation.line)
         return
     for _ in range(_TRIES):
-        output = Output(invocation.line, kafka.run(runner, invocation), ours.run(runner, invocation))
+        output = Output(invocation.line, *threads.map(lambda cluster: cluster.run(invocation), both))
         if compared(output).is_explained or not is_repeatable(invocation.line):
             break
     print("." if compared(output).is_explained else "x", end="", flush=True)

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from threading import Event, Thread
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from kafka_msgs.client import Consumer, Producer
 from tests.campaigns.tools.invocations import Invocation
@@ -17,22 +17,22 @@ from tests.support.kafka_tools import ToolRunner
 __all__ = ["ToolCluster"]
 
 _SECONDS: Final = 60
-_LIMITS: Final[Mapping[str, int]] = {"kafka-replica-verification": 5, "kafka-verifiable": 20}
-"""Seconds after which tools without an end of their own are interrupted."""
+_LIMITS: Final[Mapping[str, int]] = {"kafka-replica-verification": 5, "kafka-verifiable": 15, "kafka-console": 15}
+"""Seconds after which tools that may not end are interrupted."""
 
 
 class Member:
     """A consumer in a group that polls in a thread until it is closed."""
 
-    def __init__(self, servers: str, group: str, protocol: str, topic: str) -> None:
+    def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"], topic: str) -> None:
         self._end = Event()
         self._consumer = Consumer(
-            servers, group, group_protocol=protocol, client_id=f"{group}-client", auto_offset_reset="earliest"
+            servers, group_id=group, group_protocol=protocol, client_id=f"{group}-client", auto_offset_reset="earliest"
         )
         self._consumer.subscribe([topic])
         self._thread = Thread(target=self._poll, daemon=True)
         self._thread.start()
-        until(lambda: bool(self._consumer.assignment()))
+        until(lambda: bool(self._consumer.assignment))
 
     def _poll(self) -> None:
         with self._consumer as consumer:
@@ -47,10 +47,14 @@ class Member:
 
 
 class ToolCluster:
-    """A cluster with its addresses, and the listener for users. ``files`` are paths by placeholder."""
+    """A cluster with its addresses, those of its listener for users, and a process for tools.
+
+    ``files`` are paths by placeholder. Raises ``ProgramUnavailableError`` if the process cannot be built here.
+    """
 
     def __init__(self, servers: str, sasl: str, files: Mapping[str, str]) -> None:
         self.servers = servers
+        self._runner = ToolRunner()
         self.names = {**files, "SERVERS-SASL": sasl}
         self._addresses = {
             address: f"HOST:{name}-{node}"
@@ -59,11 +63,11 @@ class ToolCluster:
         }
         self._clients: dict[str, Any] = {}
 
-    def run(self, runner: ToolRunner, invocation: Invocation) -> list[str]:
+    def run(self, invocation: Invocation) -> list[str]:
         """Run an invocation, and return its status and its normalized output."""
         tool = invocation.line.split()[0]
         seconds = next((limit for name, limit in _LIMITS.items() if tool.startswith(name)), _SECONDS)
-        found = runner.run(invocation.line, self.servers, self.names, stdin=invocation.stdin, seconds=seconds)
+        found = self._runner.run(invocation.line, self.servers, self.names, stdin=invocation.stdin, seconds=seconds)
         text = re.sub("|".join(map(re.escape, self._addresses)), lambda at: self._addresses[at[0]], found["printed"])
         return [f"status {found['status']}", *normalized(tool, text)]
 
@@ -72,7 +76,7 @@ class ToolCluster:
         action, name, *arguments = shlex.split(line)
         _ACTIONS[action](self, name, *arguments)
 
-    def join(self, group: str, protocol: str, topic: str) -> None:
+    def join(self, group: str, protocol: Literal["classic", "consumer"], topic: str) -> None:
         """Start a member of a group, and wait for its assignment."""
         self._clients[group] = Member(self.servers, group, protocol, topic)
 
@@ -89,6 +93,7 @@ class ToolCluster:
 
     def close(self) -> None:
         """Close all clients that are still open. An open transaction is left to its timeout."""
+        self._runner.close()
         for client in self._clients.values():
             client.close()
 

@@ -59,12 +59,14 @@ class Outcome:
 
 def compared(output: Output) -> Outcome:
     """Compare the outputs; each known difference removes its lines from both sides if they differ."""
-    kafka, ours, reasons = output.kafka, output.ours, set()
+    kafka, ours = output.kafka, output.ours
+    reasons: set[str] = set()
     for known in KNOWN:
         if kafka != ours and re.search(known.invocations, output.line):
             fewer = [[each for each in lines if not re.search(known.lines, each)] for lines in (kafka, ours)]
             if fewer != [kafka, ours]:
-                (kafka, ours), reasons = fewer, {*reasons, known.reason}
+                kafka, ours = fewer
+                reasons.add(known.reason)
     return Outcome(output.line, kafka, ours, frozenset(reasons))
 
 
