@@ -257,6 +257,8 @@ class AcceptedConnection(asyncio.Protocol):
         left = _TURN
         try:
             while self._request is None and not self._full and not self.session.closed:
+                if left < _TURN and self._held and self._transport.is_closing():
+                    break  # a write failed: asyncio will report the end of the connection
                 if not left:
                     self._pump_later()
                     break

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-import attrs
 import pytest
 
 from kafka_msgs import ErrorCode, MetadataRequest, WriteTxnMarkersRequest
@@ -21,54 +20,21 @@ from kafka_msgs.broker.share import ShareCoordinator, ShareCoordinatorConfig, Sh
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.messages.write_txn_markers_request import WritableTxnMarker, WritableTxnMarkerTopic
-from kafka_msgs.testing import random_message
+from tests.support.hostile_requests import hostile_request
 from tests.support.raw_client import RawClient
 from tests.support.virtual_brokers import VirtualCluster
 
-TEXTS: Final = ("t", "g", "", "member", "__consumer_offsets", "__cluster_metadata", "x" * 249, "a.b", "a_b")
-NUMBERS: Final = (-2, -1, 0, 0, 0, 1, 1, 2, 3, 100, 2**31 - 1)
 REQUESTS: Final = 1500
 CONNECTIONS: Final = 10_000
-
-
-def steered(value: Any, ids: list[UUID], pick: Random) -> Any:
-    """Return the value with many texts, ids and numbers replaced by ones that exist in the cluster."""
-    if attrs.has(type(value)):
-        changed = {
-            field.name: steered(getattr(value, field.name), ids, pick)
-            for field in attrs.fields(type(value))
-            if field.init and field.name != "unknown_tagged_fields"
-        }
-        return attrs.evolve(value, **changed)
-    if isinstance(value, tuple):
-        return tuple(steered(each, ids, pick) for each in value)
-    if pick.random() < 0.3:
-        return value
-    if isinstance(value, str):
-        return pick.choice(TEXTS)
-    if isinstance(value, UUID):
-        return pick.choice(ids)
-    if type(value) is int:
-        number = pick.choice(NUMBERS)
-        return number if abs(number) < 128 or abs(value) > 2**20 else value
-    return value
 
 
 def hostile_requests(cluster: VirtualCluster, pick: Random) -> Iterator[tuple[Any, int]]:
     """Yield random requests of all APIs, in all versions that the cluster offers."""
     dispatch = cluster.cluster.dispatch
-    apis = list(dispatch.offered)
+    offered = {dispatch.handler(key).request: (each.lowest, each.highest) for key, each in dispatch.offered.items()}
     for _ in range(REQUESTS):
-        key = pick.choice(apis)
-        version = pick.randint(dispatch.offered[key].lowest, dispatch.offered[key].highest)
-        message = random_message(dispatch.handler(key).request, version, pick)
         ids = [topic.id for topic in cluster.cluster.image.topics.values()] or [UUID(int=1)]
-        request = steered(message, ids, pick)
-        try:
-            request.encode(version)
-        except ValueError:
-            request = message
-        yield request, version
+        yield hostile_request(offered, ids, pick)
 
 
 @pytest.mark.parametrize("rights", [0.0, 0.5, 1.0])

@@ -117,17 +117,17 @@ GCS: Final = Program(
 """A Google Cloud Storage server."""
 
 
-def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE) -> list[str]:
+def java(main_class: str, folder: str = "java", jars: Jars = Jars.NODE, options: Sequence[str] = ()) -> list[str]:
     """Return the command that starts a Java program from the folder ``java``, with the release's Kafka clients.
 
-    Raises as ``Program.built``, and ``CalledProcessError`` if Maven fails.
+    ``options`` are for the virtual machine. Raises as ``Program.built``, and ``CalledProcessError`` if Maven fails.
     """
     if shutil.which("mvn") is None:
         raise ProgramUnavailableError(f"nothing of {folder}: mvn not found")
     path = classpath(jars)
     sources = sorted(each.name for each in (_CLIENTS / folder).glob("*.java"))
     home = Program(_CLIENTS / folder, ("java", "javac"), (), ("javac", "-cp", path, *sources), ()).built()
-    command = java_command(main_class, (), heap_mb=192, jars=jars)
+    command = java_command(main_class, (), heap_mb=192, jars=jars, options=options)
     return [os.pathsep.join((str(home), path)) if part == path else part for part in command]
 
 

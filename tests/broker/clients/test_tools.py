@@ -13,32 +13,10 @@ import pytest
 
 from kafka_msgs.admin import Admin
 from tests.broker.clients.places import Place
-from tests.recorders.broker import Jars
 from tests.support.cluster_topics import new_name
-from tests.support.foreign_programs import ProgramUnavailableError, java, lines_of
+from tests.support.foreign_programs import ProgramUnavailableError
+from tests.support.kafka_tools import ToolRunner
 from tests.support.skip_reasons import not_run
-
-TOOLS: Final[Mapping[str, str]] = {
-    "kafka-acls": "AclCommand",
-    "kafka-broker-api-versions": "BrokerApiVersionsCommand",
-    "kafka-cluster": "ClusterTool",
-    "kafka-console-consumer": "consumer.ConsoleConsumer",
-    "kafka-console-producer": "ConsoleProducer",
-    "kafka-consumer-groups": "consumer.group.ConsumerGroupCommand",
-    "kafka-consumer-perf-test": "ConsumerPerformance",
-    "kafka-delete-records": "DeleteRecordsCommand",
-    "kafka-features": "FeatureCommand",
-    "kafka-get-offsets": "GetOffsetShell",
-    "kafka-groups": "GroupsCommand",
-    "kafka-leader-election": "LeaderElectionCommand",
-    "kafka-log-dirs": "LogDirsCommand",
-    "kafka-metadata-quorum": "MetadataQuorumCommand",
-    "kafka-producer-perf-test": "ProducerPerformance",
-    "kafka-reassign-partitions": "reassign.ReassignPartitionsCommand",
-    "kafka-topics": "TopicCommand",
-    "kafka-transactions": "TransactionsCommand",
-}
-"""The tools' classes, below ``org.apache.kafka.tools``, by script name."""
 
 REPLICAS: Final = r"Leader: \d\s+Replicas: \d,\d,\d\s+Isr: \d,\d,\d"
 SCRIPT: Final[Mapping[str, str]] = {
@@ -83,14 +61,15 @@ INPUT: Final = "one\ntwo\nthree\n"
 def outputs(place: Place, directory: Path) -> Mapping[str, Any]:
     """Run the script once. Return the output and the exit status of each tool."""
     try:
-        command = java("Tools", "tools", Jars.TOOLS)
+        runner = ToolRunner()
     except ProgramUnavailableError as error:
         not_run(str(error))
     topic = new_name("tools")
-    names = {"TOPIC": topic, "SERVERS": place.servers, **files(place, directory, topic)}
-    asked = [json.dumps(request(line, names)) for line in SCRIPT]
-    answers = lines_of(command, stdin="".join(f"{each}\n" for each in asked))
-    return {line: {**answer, "topic": topic} for line, answer in zip(SCRIPT, answers, strict=True)}
+    names = {"TOPIC": topic, **files(place, directory, topic)}
+    try:
+        return {line: {**runner.run(line, place.servers, names, stdin=INPUT), "topic": topic} for line in SCRIPT}
+    finally:
+        runner.close()
 
 
 def files(place: Place, directory: Path, topic: str) -> dict[str, str]:
@@ -105,16 +84,6 @@ def files(place: Place, directory: Path, topic: str) -> dict[str, str]:
     for name, content in contents.items():
         (directory / f"{topic}-{name}").write_text(json.dumps(content))
     return {name: str(directory / f"{topic}-{name}") for name in contents}
-
-
-def request(line: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the input for the program that runs the tools."""
-    tool, *words = line.split()
-    if "SERVERS" not in line:
-        words = ["--bootstrap-server", "SERVERS", *words]
-    for name, value in names.items():
-        words = [word.replace(name, value) for word in words]
-    return {"class": f"org.apache.kafka.tools.{TOOLS[tool]}", "arguments": words, "stdin": INPUT}
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,10 @@ __all__ = ["TIMELESS", "KafkaSide", "embedded_side", "kafka_side"]
 TIMELESS: Final[Mapping[str, str]] = {
     **{f"group.{kind}.assignment.interval.ms": "0" for kind in ("consumer", "share", "streams")},
     "offsets.retention.check.interval.ms": "86400000",
+    "delegation.token.secret.key": "",
 }
-"""Configs that make responses independent of the speed of a script. Random scripts require clusters with these
-configs."""
+"""Configs that make responses independent of the speed of a script, and no secret for delegation tokens. Random scripts
+require clusters with these configs."""
 
 _LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SCRATCH_GROUP: Final = "differential-barrier"
@@ -127,7 +128,7 @@ def embedded_side(kafka: Side, own: Mapping[str, str] | None = None) -> Iterator
         "authorizer": True,
         "super_users": ("User:ANONYMOUS", "User:admin"),
         "allow_everyone": True,
-        "racks": ("rack-1", "rack-2", "rack-3"),
+        "racks": tuple(f"rack-{node}" for node in kafka.nodes),
     }
     with EmbeddedBroker(brokers=3, **settings) as broker:
         nodes = broker.run(lambda cluster: {each.id: dict(each.addresses) for each in cluster.brokers.values()})

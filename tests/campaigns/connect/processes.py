@@ -1,0 +1,67 @@
+"""Java programs of Kafka Connect, each with its configuration and its output in files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from tests.recorders.broker import java_program, project_classpath
+from tests.support.kafka_storage import write_properties
+
+__all__ = ["JavaProcess"]
+
+_PROJECT: Final = Path(__file__).with_name("connect.xml")
+_RELEASE: Final = "4.3.1"
+_LIFETIME_SECONDS: Final = 600
+_STOP_SECONDS: Final = 60
+_OUTPUT_SHOWN: Final = 4000
+
+
+class JavaProcess:
+    """A program of ``connect.xml`` that runs inside a ``with`` block, for at most ten minutes.
+
+    Each of ``properties`` becomes a file, whose path is an argument of the program.
+    """
+
+    def __init__(self, class_name: str, home: Path, *properties: Mapping[str, str]) -> None:
+        home.mkdir(exist_ok=True)
+        files = [home / f"{number}.properties" for number in range(len(properties))]
+        for file, settings in zip(files, properties, strict=True):
+            write_properties(file, settings)
+        path = project_classpath(_PROJECT, _RELEASE, [f"-Dkafka.connect.version={_RELEASE}"])
+        java = java_program(class_name, [str(file) for file in files], path, heap_mb=256)
+        self._log = home / "output.txt"
+        with self._log.open("ab") as log:
+            limits = ["timeout", "--kill-after=10", str(_LIFETIME_SECONDS)]
+            self._process = subprocess.Popen(
+                [*limits, *java], cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    @property
+    def output(self) -> str:
+        """The end of the output so far."""
+        return self._log.read_text(errors="replace")[-_OUTPUT_SHOWN:]
+
+    def is_running(self) -> bool:
+        """Return whether the program has not ended."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the program in an orderly way."""
+        self._process.terminate()
+        self._process.wait(_STOP_SECONDS)
+
+    def kill(self) -> None:
+        """Kill the program, whose parent ``timeout`` then ends."""
+        if self.is_running():
+            for child in Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split():
+                subprocess.run(["kill", "-KILL", child], check=False)
+            self._process.wait(_STOP_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
