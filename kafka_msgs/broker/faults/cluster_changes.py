@@ -17,7 +17,7 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic
 from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.errors import OptionError
-from kafka_msgs.groups.runtime.timeline_map import partition_for_key
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.validators import int_range
 
 __all__ = [

@@ -22,7 +22,6 @@ from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
-from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.share_state import apply_update, combine_batches
