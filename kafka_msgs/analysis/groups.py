@@ -177,8 +177,8 @@ class _Reading:
                         self._report(partition, row["logOffset"], row["file"], row["problem"])
 
     def _report(self, partition: Partition, offset: int | None, file: str, reason: str) -> None:
-        place = {"topic": partition.topic, "partition": partition.partition}
-        self.problems.append(ReadProblem(**place, offset=offset, file=file, reason=reason))
+        topic, number = partition.topic, partition.partition
+        self.problems.append(ReadProblem(topic=topic, partition=number, offset=offset, file=file, reason=reason))
 
 
 @define
@@ -205,7 +205,8 @@ class _Part:
         return self.described.get(name) or describe_group(alone)
 
     def last_commit(self, name: str) -> int:
-        return max((each["commit_timestamp"] for each in self.offsets.get(name, ())), default=-1)
+        times = (each["commit_timestamp"] for each in self.offsets.get(name, ()))
+        return max((each for each in times if each is not None), default=-1)
 
 
 def _offsets(table: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
