@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits
@@ -202,7 +202,7 @@ class _Part:
     def description(self, name: str) -> GroupDescription:
         """Return a group's description. A coordinator loads a group that has only offsets as an empty classic one."""
         alone = ReplayedGroup(group_id=name, kind=None, records=(), offsets={})
-        return self.described.get(name) or describe_group(alone)
+        return self.described.get(name) or evolve(describe_group(alone), epoch=None)
 
     def last_commit(self, name: str) -> int:
         times = (each["commit_timestamp"] for each in self.offsets.get(name, ()))
