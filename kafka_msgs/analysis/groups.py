@@ -137,10 +137,21 @@ def read_groups(
     names = topic_names(partitions)
     starts = _by_group(_offsets(state.offsets(number, names, ends)) for number, state in shares.items())
     parts = {number: _Part.of(number, state, ends) for number, state in commits.items()}
-    count = sum(place[0] == OFFSETS_TOPIC for place in read_metadata_log_state(partitions).placements)
+    count = _partition_count(partitions, parts)
     groups = sorted({name for part in parts.values() for name in part.names})
     found = tuple(_group(name, parts, starts, count) for name in groups)
     return GroupsRead(groups=found, problems=tuple(reading.problems))
+
+
+def _partition_count(partitions: Iterable[Partition], parts: Mapping[int, _Part]) -> int:
+    """Return the number of partitions of ``__consumer_offsets``, 0 if unknown.
+
+    Without the metadata log, the directories may contain only some partitions. Then most groups seem misplaced.
+    """
+    numbers = [number for topic, number in read_metadata_log_state(partitions).placements if topic == OFFSETS_TOPIC]
+    count = max(numbers or parts, default=-1) + 1
+    placed = [partition_for_key(name, count) == number for number, part in parts.items() for name in part.offsets]
+    return count if numbers or sum(placed) * 4 >= len(placed) * 3 else 0
 
 
 @frozen
@@ -230,7 +241,7 @@ def _group(
 ) -> GroupWithOffsets:
     """Return a group from all partitions that contain it. ``count`` is the number of partitions, 0 if unknown.
 
-    Without that number, the partition with the group's latest commit is the one that its coordinator reads.
+    Without that number, no offset is stale, and the description in the partition with the latest commit counts.
     """
     having = {number: part for number, part in parts.items() if name in part.names}
     latest = max(having, key=lambda number: (having[number].last_commit(name), number))
@@ -240,6 +251,6 @@ def _group(
         offsets = [GroupOffset(**each, stale=False) for each in starts.get(name, ())]
     else:
         found = ((number, each) for number, part in having.items() for each in part.offsets.get(name, ()))
-        offsets = [GroupOffset(**each, stale=number != serving) for number, each in found]
+        offsets = [GroupOffset(**each, stale=count > 0 and number != serving) for number, each in found]
     offsets.sort(key=lambda each: (each.topic, each.partition, each.log_partition))
     return GroupWithOffsets(description=description, offsets=tuple(offsets))

@@ -301,7 +301,15 @@ def test_offsets_that_no_coordinator_serves_are_stale_and_count_in_no_sum(tmp_pa
     assert {(each.log_partition, each.stale) for each in late.offsets} == {(serving, False), (other, True)}
     assert [each.partition for each in late.served] == [serving]
     assert late.lag == late.served[0].lag
-    # Without the metadata log, the latest commit decides.
+    # Without the metadata log, the places of the other groups show that there are three partitions.
     shutil.rmtree(logs / "__cluster_metadata-0")
     (late,) = (each for each in recorded(logs).groups if each.description.group_id == "late")
     assert [each.log_partition for each in late.served] == [serving]
+
+
+def test_without_the_number_of_partitions_no_offset_is_stale(tmp_path: Path) -> None:
+    """A directory with a few of many partitions has groups at places that fit no smaller number."""
+    names = [name for name in map("group-{}".format, range(200)) if partition_for_key(name, 50) == 3]
+    write_items(tmp_path, 3, [commit_of("a", 1, group=name) for name in names])
+    assert any(partition_for_key(name, 4) != 3 for name in names)
+    assert not [each for group in read_groups(partitions_in([tmp_path])).groups for each in group.offsets if each.stale]
