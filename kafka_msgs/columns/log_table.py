@@ -271,7 +271,7 @@ def select_columns(
 def faults_in_file(items: Iterator[Any], path: Path) -> Iterator[Any]:
     """Yield the record batches of a walk over a file, and each ``Fault`` as a ``LogFileError``.
 
-    A file that a broker deletes during the read is such an error, too.
+    A file that a broker deletes during the read is also such an error.
     """
     try:
         for item in items:
