@@ -62,8 +62,11 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Records of every readable and unreadable form, and a partition with a damaged end."""
-    home = tmp_path_factory.mktemp("same") / "logs"
+    return write_logs(tmp_path_factory.mktemp("same") / "logs")
+
+
+def write_logs(home: Path) -> Path:
+    """Write records of every readable and unreadable form, and a partition with a damaged end."""
     write_items(home, 0, ITEMS)
     write_items(home, 1, [commit("a", 4, group="milk"), commit("b", 4, group="milk")])
     damaged = home / f"{TOPIC}-1" / f"{0:020}.log"
@@ -78,8 +81,8 @@ def listing(run: Run, command: str, logs: Path, *arguments: str, status: int) ->
     return found, result.stderr
 
 
-def job(run: Run, name: str, logs: Path, out: Path, *, status: int) -> dict[str, Rows]:
-    result = run("pipeline", name, str(logs), "--out", str(out), "--engine", "local")
+def job(run: Run, name: str, logs: Path, out: Path, *, status: int, engine: str = "local") -> dict[str, Rows]:
+    result = run("pipeline", name, str(logs), "--out", str(out), "--engine", engine)
     assert result.exit_code == status, result.output
     return {
         path.name: ds.dataset(path, partitioning="hive").to_table().to_pylist()
