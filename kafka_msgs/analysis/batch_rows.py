@@ -36,7 +36,7 @@ _OF_BATCH: Final = {
 }
 """The columns taken from the first record of a batch, and their names in the record."""
 _SUMS: Final = ("keySize", "valueSize", "headersSize", "withoutKey", "tombstones", "outOfOrder")
-_LARGEST: Final = {"maxKeySize": "keySize", "maxValueSize": "valueSize"}
+_LARGEST: Final = {"maxKeySize": "keySize", "maxValueSize": "valueSize", "maxTimestampMs": "timestamp"}
 
 ROWS: Final = pa.schema(
     [
@@ -53,9 +53,11 @@ ROWS: Final = pa.schema(
         ("lastOffset", _LONG),
         ("firstTimestampMs", _LONG),
         ("lastTimestampMs", _LONG),
+        ("maxTimestampMs", _LONG),
         ("records", _LONG),
         *((name, _LONG) for name in _SUMS[:3]),
-        *((name, _INT) for name in _LARGEST),
+        ("maxKeySize", _INT),
+        ("maxValueSize", _INT),
         *((name, _LONG) for name in _SUMS[3:]),
         ("outcome", _TEXT),
         ("hourMs", _LONG),
@@ -121,6 +123,7 @@ def _sums(records: pa.RecordBatch, batches: pa.Array, late: pa.Array) -> pa.Tabl
         "keySize": _size(keys),
         "valueSize": _size(values),
         "headersSize": _headers_size(records["headers"]),
+        "timestamp": records["timestamp_ms"],
         "withoutKey": keys.is_null().cast(_LONG),
         "tombstones": values.is_null().cast(_LONG),
         "outOfOrder": late.cast(_LONG),

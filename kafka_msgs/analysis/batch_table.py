@@ -29,7 +29,7 @@ _TEXT, _INT, _LONG, _TIME = pa.string(), pa.int32(), pa.int64(), pa.timestamp("u
 _OPEN: Final = "open"
 _BUFFER: Final = 32 << 20
 _ABORTED: Final = "aborted"
-_TIMES: Final = ("firstTimestamp", "lastTimestamp", "hour")
+_TIMES: Final = ("firstTimestamp", "lastTimestamp", "maxTimestamp", "hour")
 _FILE: Final = re.compile(
     r"(?P<directory>topic=[^/]*)/(?P<number>\d+)-(?:open|(?P<segment>\d+)-(?P<start>\d+)-\d+)\.parquet"
 )

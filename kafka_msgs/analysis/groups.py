@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits
@@ -137,10 +137,21 @@ def read_groups(
     names = topic_names(partitions)
     starts = _by_group(_offsets(state.offsets(number, names, ends)) for number, state in shares.items())
     parts = {number: _Part.of(number, state, ends) for number, state in commits.items()}
-    count = sum(place[0] == OFFSETS_TOPIC for place in read_metadata_log_state(partitions).placements)
+    count = _partition_count(partitions, parts)
     groups = sorted({name for part in parts.values() for name in part.names})
     found = tuple(_group(name, parts, starts, count) for name in groups)
     return GroupsRead(groups=found, problems=tuple(reading.problems))
+
+
+def _partition_count(partitions: Iterable[Partition], parts: Mapping[int, _Part]) -> int:
+    """Return the number of partitions of ``__consumer_offsets``, 0 if unknown.
+
+    Without the metadata log, the directories may contain only some partitions. Then most groups seem misplaced.
+    """
+    numbers = [number for topic, number in read_metadata_log_state(partitions).placements if topic == OFFSETS_TOPIC]
+    count = max(numbers or parts, default=-1) + 1
+    placed = [partition_for_key(name, count) == number for number, part in parts.items() for name in part.offsets]
+    return count if numbers or sum(placed) * 4 >= len(placed) * 3 else 0
 
 
 @frozen
@@ -177,8 +188,8 @@ class _Reading:
                         self._report(partition, row["logOffset"], row["file"], row["problem"])
 
     def _report(self, partition: Partition, offset: int | None, file: str, reason: str) -> None:
-        place = {"topic": partition.topic, "partition": partition.partition}
-        self.problems.append(ReadProblem(**place, offset=offset, file=file, reason=reason))
+        topic, number = partition.topic, partition.partition
+        self.problems.append(ReadProblem(topic=topic, partition=number, offset=offset, file=file, reason=reason))
 
 
 @define
@@ -202,10 +213,11 @@ class _Part:
     def description(self, name: str) -> GroupDescription:
         """Return a group's description. A coordinator loads a group that has only offsets as an empty classic one."""
         alone = ReplayedGroup(group_id=name, kind=None, records=(), offsets={})
-        return self.described.get(name) or describe_group(alone)
+        return self.described.get(name) or evolve(describe_group(alone), epoch=None)
 
     def last_commit(self, name: str) -> int:
-        return max((each["commit_timestamp"] for each in self.offsets.get(name, ())), default=-1)
+        times = (each["commit_timestamp"] for each in self.offsets.get(name, ()))
+        return max((each for each in times if each is not None), default=-1)
 
 
 def _offsets(table: pa.Table) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -229,7 +241,7 @@ def _group(
 ) -> GroupWithOffsets:
     """Return a group from all partitions that contain it. ``count`` is the number of partitions, 0 if unknown.
 
-    Without that number, the partition with the group's latest commit is the one that its coordinator reads.
+    Without that number, no offset is stale, and the description in the partition with the latest commit counts.
     """
     having = {number: part for number, part in parts.items() if name in part.names}
     latest = max(having, key=lambda number: (having[number].last_commit(name), number))
@@ -239,6 +251,6 @@ def _group(
         offsets = [GroupOffset(**each, stale=False) for each in starts.get(name, ())]
     else:
         found = ((number, each) for number, part in having.items() for each in part.offsets.get(name, ()))
-        offsets = [GroupOffset(**each, stale=number != serving) for number, each in found]
+        offsets = [GroupOffset(**each, stale=count > 0 and number != serving) for number, each in found]
     offsets.sort(key=lambda each: (each.topic, each.partition, each.log_partition))
     return GroupWithOffsets(description=description, offsets=tuple(offsets))

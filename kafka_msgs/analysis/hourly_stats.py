@@ -147,11 +147,11 @@ def _figures(batches: pa.Table) -> pa.Table:
     found |= {"batches": data.cast(_LONG), "bytes": batches["batchSize"]}
     for name, marker in (("transactions", "committed"), ("abortedTransactions", "aborted")):
         found[name] = pc.fill_null(pc.equal(batches["marker"], marker), False).cast(_LONG)
-    first, last = (
+    first, last, newest = (
         pc.if_else(pc.greater_equal(batches[name], 0), batches[name], nothing)
-        for name in ("firstTimestampMs", "lastTimestampMs")
+        for name in ("firstTimestampMs", "lastTimestampMs", "maxTimestampMs")
     )
-    found |= {"oldestMs": pc.min_element_wise(first, last), "newestMs": pc.max_element_wise(first, last)}
+    found |= {"oldestMs": pc.min_element_wise(first, last), "newestMs": newest}
     return _with(batches, found)
 
 

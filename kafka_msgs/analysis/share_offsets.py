@@ -106,6 +106,7 @@ def _rows(
                 "leaderEpoch": state.leader_epoch if state.leader_epoch >= 0 else None,
                 "topicId": str(key.topic_id),
                 "transactional": False,
+                "stale": False,
                 "logPartition": number,
                 "done": state.delivery_complete_count if state.delivery_complete_count >= 0 else None,
             }

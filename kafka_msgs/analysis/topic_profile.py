@@ -58,6 +58,7 @@ def _read(partition: Partition, stats: HourlyTopicStats, progress: Progress) -> 
             except KafkaMsgsError as error:
                 fault = f"{file} at byte {item.position}: {error}"
             if fault is not None:
-                place = {"topic": partition.topic, "partition": partition.partition}
-                yield ReadProblem(**place, offset=None, file=file, reason=fault)
+                yield ReadProblem(
+                    topic=partition.topic, partition=partition.partition, offset=None, file=file, reason=fault
+                )
             progress.read(item.position)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
@@ -35,9 +36,11 @@ def import_arrow_without_pandas() -> None:
 
 def require_arrow(feature: str) -> None:
     """Import Arrow without pandas for a feature; raises ``MissingExtraError`` if Arrow is not installed."""
-    if find_spec("pyarrow") is None:
-        raise MissingExtraError(feature=feature, extra="local", package="pyarrow")
-    import_arrow_without_pandas()
+    try:
+        import_arrow_without_pandas()
+        import_module("pyarrow")
+    except ImportError as error:
+        raise MissingExtraError(feature=feature, extra="local", package="pyarrow") from error
 
 
 class _Refusing:

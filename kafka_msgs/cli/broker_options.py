@@ -120,10 +120,12 @@ def _combined(
     servers = bootstrap_server or (None if has_files else stored.settings.get("bootstrap-server"))
     if timeout is None:
         timeout = _TIMEOUT(stored.settings.get("timeout", _DEFAULT_TIMEOUT))
+    # A command on files needs no client, and its import takes longer than reading a small directory.
+    is_used = servers is not None or command_config is not None or properties
     return ClusterOptions(
         None if servers is None else ",".join(map(with_port, servers.split(","))),
         timeout,
-        _all_properties(stored, command_config, properties),
+        _all_properties(stored, command_config, properties) if is_used else {},
         stored.settings.get("registry"),
     )
 

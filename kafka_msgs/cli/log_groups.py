@@ -28,8 +28,9 @@ def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) 
     Raises ``MissingExtraError``, ``JobPathError`` and ``OSError``.
     """
     require_arrow("--log-dirs")
-    from kafka_msgs.analysis.groups import SHARE_STATE_TOPIC, read_groups
+    from kafka_msgs.analysis.groups import read_groups
     from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+    from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC
 
     partitions = partitions_in(log_dirs)
     if not any(partition.topic == OFFSETS_TOPIC for partition in partitions):

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["FORMS", "json_option", "listing_option", "log_dirs_option", "rows_option"]
+__all__ = ["FORMS", "isolation_option", "json_option", "listing_option", "log_dirs_option", "rows_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,6 +66,18 @@ def log_dirs_option(*, required: bool = True) -> Callable[[F], F]:
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="A broker's log directory, or a partition directory; may be repeated.",
     )
+
+
+def isolation_option(command: F) -> F:
+    """Add ``--isolation-level`` to a command that reads log directories; it receives ``isolation``."""
+    return click.option(
+        "--isolation-level",
+        "isolation",
+        type=click.Choice(["read_uncommitted", "read_committed"]),
+        default="read_uncommitted",
+        show_default=True,
+        help="With read_committed, leave out records of aborted and of open transactions, as a consumer does.",
+    )(command)
 
 
 def json_option(text: str) -> Callable[[F], F]:

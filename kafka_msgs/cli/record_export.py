@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.log.transaction_index import IsolationLevel
 
 if TYPE_CHECKING:
     from kafka_msgs.columns.log_table import LogTable
@@ -28,6 +29,7 @@ def run_records(
     topics: Sequence[str],
     partitions: Sequence[int],
     control: bool,
+    isolation: IsolationLevel,
     compression: str,
     workers: int,
 ) -> None:
@@ -45,6 +47,7 @@ def run_records(
             topics=topics or None,
             partitions=partitions or None,
             control=control,
+            isolation=isolation,
             progress=progress,
         )
 

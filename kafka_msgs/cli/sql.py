@@ -20,6 +20,7 @@ import click
 from kafka_msgs.cli.render.records import text_of
 from kafka_msgs.errors import MissingExtraError
 from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.log.transaction_index import IsolationLevel
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,9 +37,13 @@ _ROWS: Final = 1000
 
 
 class SqlQuery:
-    """A query. Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``."""
+    """A query over logs at an isolation level of a consumer.
 
-    def __init__(self, query: str) -> None:
+    Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``.
+    """
+
+    def __init__(self, query: str, isolation: IsolationLevel = "read_uncommitted") -> None:
+        self._isolation: Final = isolation
         self._query = query
         self._nodes = list(_nodes(_parsed(query)))
         self.paths = [_path_of(node) for node in self._nodes if _is_log(node)]
@@ -57,7 +62,7 @@ class SqlQuery:
     def _table(self, path: str, progress: Progress) -> LogTable:
         from kafka_msgs.columns.log_table import LogTable
 
-        return LogTable(path, columns=self.columns, progress=progress)
+        return LogTable(path, columns=self.columns, isolation=self._isolation, progress=progress)
 
     @property
     def columns(self) -> list[str]:

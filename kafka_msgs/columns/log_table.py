@@ -10,19 +10,21 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from attrs import evolve, frozen
 
-from kafka_msgs.binary_layouts import CONTROL
+from kafka_msgs.binary_layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.columns import RECORD_SCHEMA
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, Fault, walk_batch_table, walk_record_table
 from kafka_msgs.errors import LogFileError, MissingExtraError, OptionError, RecordError, UnknownColumnError
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
-from kafka_msgs.log.file_scan import FileScan
+from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import Progress, partitions_in
+from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.validators import check_choice
 
 try:
     import pyarrow as pa
@@ -91,6 +93,8 @@ class SegmentRows:
     topic: str
     partition: int
     path: Path
+    transactions: TransactionIndex
+    """The transactions whose records are left out."""
 
     @property
     def rows(self) -> Iterator[Any]:
@@ -111,6 +115,8 @@ class LogTable:
     ``partition``, ``offset``, ``timestamp``, ``timestampType``, ``key``, ``value`` and ``headers``. ``_error`` is
     always included: a damaged part becomes a row with the reason in ``_error``, and all other rows are read. ``topics``
     and ``partitions`` select topics by name and partitions by number. ``control`` adds rows for control records.
+    ``isolation`` is the isolation level of a consumer: ``read_committed`` leaves out the records of aborted
+    transactions, and all records from the first open transaction on.
 
     Each use reads the table again, batch by batch, so it needs the memory of a few batches regardless of file sizes.
     Libraries that support Arrow's PyCapsule interface accept it directly: DuckDB, Polars, DataFusion, pandas,
@@ -126,12 +132,15 @@ class LogTable:
         topics: Collection[str] | None = None,
         partitions: Collection[int] | None = None,
         control: bool = False,
+        isolation: IsolationLevel = "read_uncommitted",
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         progress: Progress | None = None,
     ) -> None:
+        check_choice("a log", "isolation", isolation, get_args(IsolationLevel))
         names = select_columns("a log", _OWN, columns, DEFAULT_COLUMNS)
         self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
+        self._committed = isolation == "read_committed"
         self._options = evolve(options, zero_copy=True)
         self.progress = progress or Progress()
         """Receives the progress of reading."""
@@ -152,8 +161,13 @@ class LogTable:
     def segments(self) -> Iterator[SegmentRows]:
         """Yield the existing segments, sorted by topic, partition and offset."""
         for each in self._partitions:
-            for segment in each.segments:
-                yield SegmentRows(table=self, topic=each.topic, partition=each.partition, path=segment.path)
+            transactions = each.transactions() if self._committed else TransactionIndex()
+            segments = each.segments
+            for segment, after in zip(segments, (*segments[1:], None), strict=True):
+                own = transactions.between(segment.base_offset, after and after.base_offset)
+                yield SegmentRows(
+                    table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the process that created the table displays the progress.
@@ -180,14 +194,17 @@ class LogTable:
         self.progress.file(path)
         known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
-        for item in faults_in_file(walk(self._batches(path), self._options, columns=self._sources), path):
+        for item in faults_in_file(walk(self._batches(segment), self._options, columns=self._sources), path):
             yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self.damage(known, item)
 
-    def _batches(self, path: Path) -> Iterator[Item]:
-        limits = RunLimits(without=0 if self._control else CONTROL)
-        for item in walk_runs(FileScan(path, self._options), limits):
+    def _batches(self, segment: SegmentRows) -> Iterator[Item]:
+        hidden, stable = segment.transactions, segment.transactions.last_stable_offset
+        single = (0 if self._control else CONTROL) | (TRANSACTIONAL if self._committed else 0)
+        limits = RunLimits(without=single, last=2**63 - 1 if stable is None else stable - 1)
+        for item in walk_runs(FileScan(segment.path, self._options), limits):
             self.progress.read(item.position)
-            if self._control or not (isinstance(item, RecordBatch) and item.is_control):
+            control = isinstance(item, RecordBatch) and item.is_control
+            if not (control and not self._control) and not (isinstance(item, AnyBatch) and hidden.is_hidden(item)):
                 yield item
 
     def _rows(self, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
@@ -254,7 +271,7 @@ def select_columns(
 def faults_in_file(items: Iterator[Any], path: Path) -> Iterator[Any]:
     """Yield the record batches of a walk over a file, and each ``Fault`` as a ``LogFileError``.
 
-    A file that a broker deletes during the read is such an error, too.
+    A file that a broker deletes during the read is also such an error.
     """
     try:
         for item in items:

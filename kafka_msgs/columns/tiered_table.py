@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,6 @@ from kafka_msgs.log.file_scan import AnyBatch
 from kafka_msgs.log.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
-from kafka_msgs.validators import check_choice
 
 __all__ = ["TieredTable"]
 
@@ -28,8 +27,7 @@ __all__ = ["TieredTable"]
 class TieredTable(LogTable):
     """The records of the partitions from ``tiered_partitions``, one row per record, like ``LogTable``.
 
-    ``isolation`` is the isolation level of a consumer. Raises ``OptionError`` for any other value, and the errors of
-    ``LogTable``.
+    Raises the errors of ``LogTable``.
     """
 
     def __init__(
@@ -41,10 +39,8 @@ class TieredTable(LogTable):
         isolation: IsolationLevel = "read_uncommitted",
         options: ReadOptions = DEFAULT_READ_OPTIONS,
     ) -> None:
-        check_choice("TieredTable", "isolation", isolation, get_args(IsolationLevel))
-        super().__init__(columns=columns, control=control, options=options)
+        super().__init__(columns=columns, control=control, isolation=isolation, options=options)
         self._logs = tuple(partitions)
-        self._committed = isolation == "read_committed"
 
     @property
     def files(self) -> list[Path]:

@@ -40,6 +40,8 @@ def topic_profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[
     segments = _largest(chain.from_iterable(each.segments for each in found), "segment")
     # Sums are over all partitions; only tables and plots are limited.
     partitions = [{"topic": each.topic, "partition": each.number, **_two(each.sums)} for each in found if each.sums]
+    wanted = {row["topic"] for row in partitions}
+    placements = {place: each for place, each in cluster.placements.items() if place[0] in wanted}
     newest = newest_of(row["newestMs"] for row in segments)
     sections: list[Section | ReportPart] = [
         _table("Topics", ("topic", "partitions", *SUMMED), topics[:REPORT_ROWS], len(topics)),
@@ -47,7 +49,7 @@ def topic_profile_report(found: Sequence[ProfileSummary], places: Mapping[tuple[
         *_hours_plot(found),
         retention_part(segments, cluster.configs, newest, total=sum(each.segment_count for each in found)),
         partition_part(partitions),
-        broker_part(partitions, cluster.placements),
+        broker_part(partitions, placements),
         _codecs(found),
         _profile(found),
         _problems(found),

@@ -6,7 +6,7 @@ the results for groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -21,11 +21,8 @@ from kafka_msgs.records import ReadOptions, RecordBatch
 __all__ = [
     "LocalTimes",
     "LogTimestamps",
-    "end_offset_at",
-    "latest_timestamp",
     "newest_of",
     "segment_rows",
-    "timestamp_at_or_after",
     "with_log_times",
 ]
 
@@ -55,47 +52,32 @@ class LocalTimes:
     partition: Partition
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
-        """Call the function of the same name."""
-        return timestamp_at_or_after(self.partition, offset)
+        """Return the time of the first record at or after an offset, in milliseconds since the epoch.
 
-    def end_offset_at(self, moment: int, end: int) -> int | None:
-        """Call the function of the same name."""
-        return end_offset_at(self.partition, moment, end)
+        Transaction markers do not count. Returns None if no such record exists or if it has no timestamp. The batch is
+        found through the indexes of the segment. Raises ``OSError``, and the error of an unreadable batch.
+        """
+        for batch in skip_faults(self.partition.walk_batches(offset)):
+            if isinstance(batch, RecordBatch) and batch.is_control:
+                continue
+            for record in batch.records():
+                if record.offset >= offset:
+                    return record.timestamp if record.timestamp >= 0 else None
+        return None
+
+    def end_offset_at(self, moment: int, end: int) -> int:
+        """Return the log end offset at a time: the offset of the first record since then, or ``end``."""
+        first = self.partition.first_record_at(moment)
+        return end if first is None else first.offset
 
     def latest_timestamp(self) -> int | None:
-        """Call the function of the same name."""
-        return latest_timestamp(self.partition.segments)
+        """Return the newest time of the last segment with timestamps, or None."""
+        times = (_newest(segment) for segment in reversed(self.partition.segments))
+        return next((each for each in times if each is not None), None)
 
 
 Places: TypeAlias = Mapping[tuple[str, int], LogTimestamps]
 """The logs of partitions by topic and number."""
-
-
-def timestamp_at_or_after(partition: Partition, offset: int) -> int | None:
-    """Return the time of the first record at or after an offset, in milliseconds since the epoch.
-
-    Transaction markers do not count. Returns None if no such record exists or if it has no timestamp. The batch is
-    found through the indexes of the segment. Raises ``OSError``, and the error of an unreadable batch.
-    """
-    for batch in skip_faults(partition.walk_batches(offset)):
-        if isinstance(batch, RecordBatch) and batch.is_control:
-            continue
-        for record in batch.records():
-            if record.offset >= offset:
-                return record.timestamp if record.timestamp >= 0 else None
-    return None
-
-
-def end_offset_at(partition: Partition, moment: int, end: int) -> int:
-    """Return the end offset of a partition at a time: the offset of the first record since then, or ``end``."""
-    first = partition.first_record_at(moment)
-    return end if first is None else first.offset
-
-
-def latest_timestamp(segments: Sequence[Segment]) -> int | None:
-    """Return the newest time of the last segment with timestamps, or None."""
-    times = (_newest(segment) for segment in reversed(segments))
-    return next((each for each in times if each is not None), None)
 
 
 def _newest(segment: Segment) -> int | None:

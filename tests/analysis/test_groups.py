@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from kafka_msgs.analysis.groups import GroupsRead, read_groups
 from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.log.log_directory import Partition
@@ -141,8 +144,8 @@ def test_names_of_topics_by_their_ids() -> None:
     assert names[UUID("37938c14-5b14-4338-8da8-e51e7900a990")] == "orders"
 
 
-def commit(offset: int) -> bytes:
-    return encode_versioned(OffsetCommitValue(offset=offset, metadata="", commit_timestamp=offset), 3)
+def commit(offset: int, metadata: str = "") -> bytes:
+    return encode_versioned(OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=offset), 3)
 
 
 KEYS = [encode_versioned(OffsetCommitKey(group=name, topic="t", partition=0), 0) for name in ("a", "b", "c")]
@@ -250,3 +253,63 @@ def test_a_deletion_and_a_transaction_do_not_begin_a_history(tmp_path: Path) -> 
     write_items(tmp_path, 0, items)
     (group,) = read_groups(partitions_in([tmp_path])).groups
     assert [(each.offset, each.first_commit_offset) for each in group.offsets] == [(9, 6)]
+
+
+def test_memory_grows_with_the_state_and_not_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_msgs.analysis.live_records._BUFFER", 1 << 20)
+    monkeypatch.setattr("kafka_msgs.columns.log_table._MAX_BYTES", 1 << 20)
+    builder = BatchBuilder()
+    for number in range(4_000):
+        builder.append(KEYS[number % len(KEYS)], commit(number, "m" * 80), timestamp=number)
+    batch = builder.build()
+    peaks = {copies: _peak(tmp_path / str(copies), batch, copies) for copies in (10, 100)}
+    assert peaks[100] < min(1.5 * peaks[10], 100 * len(batch) / 4)
+
+
+def _peak(home: Path, batch: bytes, copies: int) -> int:
+    """Return the peak of memory while groups are read from copies of a batch, each at its own offsets."""
+    directory = home / f"{OFFSETS_TOPIC}-0"
+    directory.mkdir(parents=True)
+    with (directory / f"{0:020}.log").open("wb") as file:
+        for number in range(copies):
+            file.write((4_000 * number).to_bytes(8) + batch[8:])
+    pool = pa.proxy_memory_pool(pa.default_memory_pool())
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        assert len(read_groups([Partition(directory)]).groups) == len(KEYS)
+        return pool.max_memory() + tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
+
+
+def test_offsets_that_no_coordinator_serves_are_stale_and_count_in_no_sum(tmp_path: Path) -> None:
+    """The recorded cluster has three partitions of the topic; the group belongs to one of them."""
+    logs = tmp_path / "logs"
+    shutil.copytree(GROUP_LOGS, logs)
+    serving = partition_for_key("late", 3)
+    for number in (serving, other := (serving + 1) % 3):
+        segment = max((logs / f"{OFFSETS_TOPIC}-{number}").glob("*.log"))
+        end = end_offset_of(Partition(segment.parent)) or 0
+        key = encode_versioned(OffsetCommitKey(group="late", topic="orders", partition=number), 0)
+        builder = BatchBuilder(BatchHeader(base_offset=end))
+        builder.append(key, commit(4 if number == serving else 1), timestamp=10 - number)
+        segment.write_bytes(segment.read_bytes() + builder.build())
+    (late,) = (each for each in recorded(logs).groups if each.description.group_id == "late")
+    assert {(each.log_partition, each.stale) for each in late.offsets} == {(serving, False), (other, True)}
+    assert [each.partition for each in late.served] == [serving]
+    assert late.lag == late.served[0].lag
+    # Without the metadata log, the places of the other groups show that there are three partitions.
+    shutil.rmtree(logs / "__cluster_metadata-0")
+    (late,) = (each for each in recorded(logs).groups if each.description.group_id == "late")
+    assert [each.log_partition for each in late.served] == [serving]
+
+
+def test_without_the_number_of_partitions_no_offset_is_stale(tmp_path: Path) -> None:
+    """A directory with a few of many partitions has groups at places that fit no smaller number."""
+    names = [name for name in map("group-{}".format, range(200)) if partition_for_key(name, 50) == 3]
+    write_items(tmp_path, 3, [commit_of("a", 1, group=name) for name in names])
+    assert any(partition_for_key(name, 4) != 3 for name in names)
+    assert not [each for group in read_groups(partitions_in([tmp_path])).groups for each in group.offsets if each.stale]

@@ -18,8 +18,9 @@ import pytest
 from kafka_msgs import OffsetCommitValue, encode_versioned
 from kafka_msgs.columns import decode_column
 from kafka_msgs.columns.log_table import LogTable
-from kafka_msgs.errors import JobPathError, UnknownColumnError
-from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.errors import JobPathError, OptionError, UnknownColumnError
+from kafka_msgs.log.partition_discovery import Progress, partitions_in
+from kafka_msgs.records import RecordBatch
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.spark_tables import read
@@ -147,3 +148,22 @@ def test_what_there_is_not_is_named(tmp_path: Path) -> None:
         LogTable(LOGS, columns=["ofset"])
     with pytest.raises(JobPathError, match="there is no partition in it"):
         LogTable(tmp_path)
+
+
+def test_an_isolation_level_leaves_out_what_a_consumer_does_not_see() -> None:
+    for partition in [*partitions_in([LOGS]), *partitions_in([GROUP_LOGS])]:
+        batches = partition.batches(isolation="read_committed")
+        seen = [
+            record.offset
+            for batch in batches
+            if not (isinstance(batch, RecordBatch) and batch.is_control)
+            for record in batch.records()
+        ]
+        table = LogTable(partition.path, columns=["offset"], isolation="read_committed")
+        assert pa.table(table)["offset"].to_pylist() == seen, partition.path
+    assert pa.table(LogTable(LOGS)).num_rows > pa.table(LogTable(LOGS, isolation="read_committed")).num_rows
+
+
+def test_another_isolation_level_is_refused() -> None:
+    with pytest.raises(OptionError, match="isolation"):
+        LogTable(LOGS, isolation="serializable")  # type: ignore[arg-type]

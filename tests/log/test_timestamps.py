@@ -10,11 +10,8 @@ import pytest
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.log.timestamps import (
     LocalTimes,
-    end_offset_at,
-    latest_timestamp,
     newest_of,
     segment_rows,
-    timestamp_at_or_after,
     with_log_times,
 )
 from kafka_msgs.records import Record, RecordBatch
@@ -34,11 +31,11 @@ def test_the_record_that_waits_is_the_first_one_at_the_offset_or_after_it(partit
     end = max((record.offset for record in records), default=-1) + 1
     for offset in range(0, end + 2, max(1, end // 40)):
         waiting = next((record for record in records if record.offset >= offset), None)
-        assert timestamp_at_or_after(partition, offset) == (waiting and waiting.timestamp), offset
+        assert LocalTimes(partition).timestamp_at_or_after(offset) == (waiting and waiting.timestamp), offset
     times = [record.timestamp for batch in partition.batches() for record in batch.records()]
     for moment in (0, *times[:: max(1, len(times) // 20)], max(times, default=0) + 1):
         since = [r.offset for b in partition.batches() for r in b.records() if r.timestamp >= moment]
-        assert end_offset_at(partition, moment, end) == (since[0] if since else end)
+        assert LocalTimes(partition).end_offset_at(moment, end) == (since[0] if since else end)
 
 
 def test_segments_have_the_times_of_their_records() -> None:
@@ -51,7 +48,7 @@ def test_segments_have_the_times_of_their_records() -> None:
             assert (row["bytes"], row["newestMs"]) == (segment.size, max(times, default=None))
             assert row["oldestMs"] == (times[0] if times else None)
             newest += times
-        assert latest_timestamp(partition.segments) == max(newest, default=None)
+        assert LocalTimes(partition).latest_timestamp() == max(newest, default=None)
 
 
 def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from rich.console import Console
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
+from kafka_msgs.cli.output_options import isolation_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
@@ -107,7 +108,8 @@ def group_offsets_command(
     """Write every committed offset of every group, including empty groups, and the lag.
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also a URI such as
-    s3://. If --out contains an earlier run over the same inputs, the job reads only new data.
+    s3://. If --out contains an earlier run over the same inputs, the job reads only new data. The exit status is 1
+    if something could not be read; the table problems lists it.
 
     Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
     """
@@ -136,7 +138,8 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Write the members, assignments, epochs and topologies of all groups.
 
     INPUT is a log directory, or the directory of a partition of __consumer_offsets; with Spark also a URI such as
-    s3://. If --out contains an earlier run over the same inputs, the job reads only new data.
+    s3://. If --out contains an earlier run over the same inputs, the job reads only new data. The exit status is 1
+    if something could not be read; the table problems lists it.
 
     Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
     """
@@ -163,7 +166,8 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     """Profile topics by partition and hour: records, bytes, codecs, sizes, producers, transactions, timestamp order.
 
     INPUT is a log directory or a partition directory; with Spark also a URI such as s3://. If --out contains an
-    earlier run over the same inputs, the job reads only new data.
+    earlier run over the same inputs, the job reads only new data. The exit status is 1 if something could not be
+    read; the table problems lists it.
 
     Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
     """
@@ -193,6 +197,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @click.option("--topic", "topics", metavar="NAME", multiple=True, help="Export only this topic; may be repeated.")
 @click.option("--partition", "partitions", type=int, multiple=True, help="Export only this partition; may be repeated.")
 @click.option("--control", is_flag=True, help="Include control records.")
+@isolation_option
 @click.option(
     "--compression",
     type=click.Choice(["snappy", "zstd", "lz4", "none"]),
@@ -260,7 +265,7 @@ def wire_compat_command(
         return lambda spark: {"units": units(spark, range(first_seed, first_seed + seeds), messages or None)}
 
     outcome = _run("wire_compat", check, facts={"seeds": f"{first_seed} to {first_seed + seeds - 1}"}, **options)
-    if any(section.title == "Mismatches" and section.rows for section in outcome.report.sections):  # type: ignore[union-attr]
+    if _has_rows(outcome.report, "Mismatches"):
         ctx.exit(1)
 
 
@@ -282,8 +287,11 @@ def _run_over_logs(
     conf: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Run a job with an engine; print its results and their location."""
-    _show(*LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf))
+    """Run a job with an engine; print its results and their location. With problems, the exit status is 1."""
+    report, files = LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf)
+    _show(report, files)
+    if _has_rows(report, "Problems"):
+        click.get_current_context().exit(1)
 
 
 def _run(
@@ -329,6 +337,11 @@ def _show(report: Report, files: Iterable[str]) -> None:
     show_tables(report, console())
     for path in files:
         echo(path)
+
+
+def _has_rows(report: Report, title: str) -> bool:
+    """Whether the table of a report with this title has rows."""
+    return any(getattr(each, "rows", ()) for each in report.sections if getattr(each, "title", "") == title)
 
 
 def show_tables(report: Report, screen: Console) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from kafka_msgs.cli.output_options import listing_option
+from kafka_msgs.cli.output_options import isolation_option, listing_option
 from kafka_msgs.cli.render.listing import print_listing
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.sql import SqlQuery
+from kafka_msgs.log.transaction_index import IsolationLevel
 
 __all__ = ["sql_command"]
 
 
 @click.command("sql")
 @click.argument("query")
+@isolation_option
 @listing_option
-def sql_command(query: str, output_format: str) -> None:
+def sql_command(query: str, isolation: IsolationLevel, output_format: str) -> None:
     """Run QUERY, a SELECT statement in DuckDB's SQL, on log directories.
 
     log('DIR') is a table with a row for each record in a log directory or a partition directory, and the columns of
@@ -25,7 +27,7 @@ def sql_command(query: str, output_format: str) -> None:
 
     Example: kafka-msgs sql "SELECT topic, count(*) FROM log('/var/lib/kafka') GROUP BY topic"
     """
-    question = SqlQuery(query)
+    question = SqlQuery(query, isolation)
     with progress_over([file for path in question.paths for file in question.files(path)]) as progress:
         columns, rows = question.execute(progress)
         print_listing(output_format, columns, rows)
