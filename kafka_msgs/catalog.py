@@ -8,12 +8,12 @@ not in a catalog unless you add them: a draft and a shipped message may have the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from types import ModuleType
 from typing import Final, Literal, overload
 
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
+from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.schema import Kind
 
@@ -144,7 +144,7 @@ class MessageCatalog:
             return self._load(name)
         if self._fallback is not None and name in self._fallback.names():
             return self._fallback.by_name(name)
-        raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
+        raise UnknownNameError(name=name, near=similar_names(name, self.names()))
 
     def names(self) -> frozenset[str]:
         """Return the names of all messages, including the fallback's messages."""

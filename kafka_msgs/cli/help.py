@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import click
+
+from kafka_msgs.errors.suggestions import similar_names
 
 __all__ = ["EXIT_STATUSES", "HELP", "FullHelpGroup"]
 
@@ -41,7 +42,7 @@ class FullHelpGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = get_close_matches(args[0], self.list_commands(ctx), n=3)
+            close = similar_names(args[0], self.list_commands(ctx))
             if not close or isinstance(error, click.NoSuchOption):
                 raise
             raise click.UsageError(f"No such command {args[0]!r}. Did you mean {' or '.join(close)}?", ctx) from None
