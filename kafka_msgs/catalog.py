@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Final, Literal, overload
 
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.schema import Kind
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["CLIENTS", "MessageCatalog", "iter_message_classes", "message_by_name", "message_class", "release_catalog"]
 

@@ -16,8 +16,8 @@ from kafka_msgs.client import ClientConfig
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.producer import Producer
 from kafka_msgs.errors import OptionError
-from kafka_msgs.errors.suggestions import no_such, similar_names
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.suggestions import no_such, similar_names
 from kafka_msgs.tables.factory import get_format
 
 

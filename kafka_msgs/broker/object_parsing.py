@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 from attrs import NOTHING, fields, has
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.errors.suggestions import no_such
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["check_names", "parse_kind", "parse_object", "to_plain"]
 

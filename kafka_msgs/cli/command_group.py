@@ -16,7 +16,7 @@ from kafka_msgs.cli.help import EXIT_STATUSES, HELP, FullHelpGroup
 from kafka_msgs.cli.interruption import exit_status
 from kafka_msgs.cli.render.output import CommandError, OvertakenError, echo
 from kafka_msgs.errors import ConcurrentRunError, KafkaMsgsError
-from kafka_msgs.errors.suggestions import similar_names
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["command"]
 

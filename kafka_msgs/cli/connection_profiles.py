@@ -26,7 +26,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.errors.suggestions import did_you_mean, no_such, similar_names
+from kafka_msgs.suggestions import did_you_mean, no_such, similar_names
 
 __all__ = ["ENVIRONMENT", "ConnectionProfile", "load_profile"]
 

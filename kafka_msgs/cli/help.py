@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from kafka_msgs.errors.suggestions import similar_names
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["EXIT_STATUSES", "HELP", "FullHelpGroup"]
 

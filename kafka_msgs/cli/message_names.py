@@ -17,8 +17,8 @@ import click
 from kafka_msgs import drafts, messages
 from kafka_msgs.cli.definition_options import Defined, definitions_options, user_messages
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.message import Message
+from kafka_msgs.suggestions import similar_names
 
 __all__ = [
     "draft_names",

@@ -20,7 +20,7 @@ from kafka_msgs.client.property_table import (
     known_names,
 )
 from kafka_msgs.errors import OptionError
-from kafka_msgs.errors.suggestions import did_you_mean, similar_names
+from kafka_msgs.suggestions import did_you_mean, similar_names
 
 __all__ = ["nearest_name", "parse_settings", "resolve_names"]
 

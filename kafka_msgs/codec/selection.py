@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan
 from kafka_msgs.errors import OptionError, UnknownColumnError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.schema import FieldInfo, MessageStruct, fields
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["check_paths", "select_fields"]
 

@@ -31,9 +31,9 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import FieldInfo, MessageInfo, MessageStruct, Struct, fields
+from kafka_msgs.suggestions import similar_names
 from kafka_msgs.versions import VersionRange, version_number
 
 __all__ = [

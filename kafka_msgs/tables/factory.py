@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.errors.suggestions import no_such
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.suggestions import no_such
 
 if TYPE_CHECKING:
     from kafka_msgs.tables.table_format import TableFormat

@@ -23,7 +23,7 @@ from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, OptionError, RequestRefusedError
-from kafka_msgs.errors.suggestions import no_such
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys", "log_effect"]
 

@@ -24,8 +24,8 @@ from kafka_msgs.broker.server import BrokerServer
 from kafka_msgs.codec.json_form import to_json
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientMetricsError, OptionError, RequestRefusedError
-from kafka_msgs.errors.suggestions import no_such
 from kafka_msgs.log.writers.small_files import uuid_text
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["RemoteControl"]
 

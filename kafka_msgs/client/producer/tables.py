@@ -17,8 +17,8 @@ from kafka_msgs.client.flow import Flow, Wait
 from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.records.builder import RowColumns
+from kafka_msgs.suggestions import similar_names
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.record_accumulator import TopicQueues

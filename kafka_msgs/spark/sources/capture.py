@@ -27,11 +27,11 @@ from pyspark.sql.types import (
 
 from kafka_msgs.capture import DEFAULT_PORTS, CapturedConnection, CaptureFault, Exchange, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError, OptionError, UnknownColumnError
-from kafka_msgs.errors.suggestions import similar_names
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import CAPTURES, GONE, LogFile, local_copy, log_files
 from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options, check_schema
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["KafkaCaptureSource"]
 

@@ -20,7 +20,6 @@ from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, Struc
 from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
 from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.errors.suggestions import no_such, similar_names
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
@@ -34,6 +33,7 @@ from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, O
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
+from kafka_msgs.suggestions import no_such, similar_names
 from kafka_msgs.versioned import decode_versioned
 
 __all__ = [

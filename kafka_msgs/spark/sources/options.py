@@ -13,10 +13,10 @@ from typing import Final, NoReturn
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError
-from kafka_msgs.errors.suggestions import no_such
 from kafka_msgs.filesystems.arrow_arguments import is_known
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options", "check_schema"]
 
