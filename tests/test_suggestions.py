@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -47,6 +48,11 @@ def test_a_long_name_takes_no_time() -> None:
     assert time.process_time() - start < 1
 
 
+def misspelt(name: str) -> dict[str, Any]:
+    """Return a keyword argument, which type checkers would refuse if it were written out."""
+    return {name: "x"}
+
+
 def spark_option() -> None:
     options = Options("kafka-log", {"colums": "offset"})
     options.text("columns")
@@ -56,8 +62,8 @@ def spark_option() -> None:
 @pytest.mark.parametrize(
     ("refused", "nearest"),
     [
-        (lambda: Consumer("localhost:1", group_idd="g"), "group_id"),
-        (lambda: Producer("localhost:1", linger_mss=5), "linger"),
+        (lambda: Consumer("localhost:1", **misspelt("group_idd")), "group_id"),
+        (lambda: Producer("localhost:1", **misspelt("linger_mss")), "linger"),
         (lambda: ClientConfig.from_properties({"bootstrap.server": "localhost:1"}), "bootstrap.servers"),
         (lambda: Consumer({"bootstrap.servers": "localhost:1", "max.poll.record": "5"}), "max.poll.records"),
         (lambda: InitialData.from_dict({"topic": []}), "topics"),

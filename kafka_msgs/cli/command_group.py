@@ -66,8 +66,8 @@ class _Commands(FullHelpGroup):
         try:
             return super().invoke(ctx)
         except click.NoSuchOption as error:
-            error.possibilities = similar_names(error.option_name, error.possibilities or (), 1)
-            raise
+            nearest = list(similar_names(error.option_name, error.possibilities or (), 1))
+            raise click.NoSuchOption(error.option_name, possibilities=nearest, ctx=error.ctx) from None
         except click.UsageError:
             raise
         except click.ClickException as error:
