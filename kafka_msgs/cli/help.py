@@ -15,7 +15,7 @@ HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_conte
 """The context settings of the outermost command; click passes them on to its subcommands."""
 
 EXIT_STATUSES: Final[Mapping[int, str]] = {
-    0: "Success. Stopping consume, lag --watch, tap or broker with Ctrl-C is also success.",
+    0: "Success. Stopping consume, lag --watch, lag --listen, tap or broker with Ctrl-C is also success.",
     1: "Failure; the reason is on standard error. Commands that read files also fail if a file is damaged.",
     2: "Invalid call: an unknown option, command or message, or a missing argument.",
     3: "lag: a lag exceeds --max-lag or --max-seconds. pipeline: another run has committed its output first. "
