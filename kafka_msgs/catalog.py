@@ -8,7 +8,6 @@ not in a catalog unless you add them: a draft and a shipped message may have the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from types import ModuleType
 from typing import Final, Literal, overload
@@ -16,6 +15,7 @@ from typing import Final, Literal, overload
 from kafka_msgs.errors import UnknownMessageError, UnknownNameError
 from kafka_msgs.message import Message, Request, Response
 from kafka_msgs.schema import Kind
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["CLIENTS", "MessageCatalog", "iter_message_classes", "message_by_name", "message_class", "release_catalog"]
 
@@ -144,7 +144,7 @@ class MessageCatalog:
             return self._load(name)
         if self._fallback is not None and name in self._fallback.names():
             return self._fallback.by_name(name)
-        raise UnknownNameError(name=name, near=tuple(get_close_matches(name, self.names())))
+        raise UnknownNameError(name=name, near=similar_names(name, self.names()))
 
     def names(self) -> frozenset[str]:
         """Return the names of all messages, including the fallback's messages."""

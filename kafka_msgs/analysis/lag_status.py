@@ -48,7 +48,7 @@ class LagWindow:
 
     @property
     def span(self) -> int:
-        """The time that the window covers in milliseconds, at least that of a full window with the shortest gaps."""
+        """The time that the window covers in milliseconds, at least ``shortest_ms``."""
         return max(self.observations[-1].time - self.observations[0].time, self.shortest_ms)
 
 

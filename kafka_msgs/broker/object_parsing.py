@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Collection, Mapping
-from difflib import get_close_matches
 from enum import IntEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 from attrs import NOTHING, fields, has
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["check_names", "parse_kind", "parse_object", "to_plain"]
 
@@ -50,8 +50,7 @@ def parse_kind(kinds: Mapping[str, Callable[..., T]], data: object, place: str, 
     table = dict(_expect(data, Mapping, place, "a table"))
     name = table.pop(key, None)
     if name not in kinds:
-        near = get_close_matches(str(name), kinds) or kinds
-        raise OptionError(source=place, option=key, value=name, reason=f"known are {', '.join(near)}")
+        raise OptionError(source=place, option=key, value=name, reason=no_such("kind", str(name), kinds))
     return parse_object(kinds[name], table, place)
 
 
@@ -72,9 +71,7 @@ def check_names(table: Mapping[str, object], known: Collection[str], place: str)
     """Raise ``OptionError`` for the first unknown name in a table, with similar known names."""
     for name in table:
         if name not in known:
-            near = get_close_matches(str(name), known)
-            reason = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
-            raise OptionError(source=place, option=str(name), value=None, reason=reason)
+            raise OptionError(source=place, option=str(name), value=None, reason=no_such("entry", str(name), known))
 
 
 @cache
@@ -111,8 +108,7 @@ def _parse_member(kind: type[IntEnum], value: object, place: str) -> IntEnum:
         return names[value.upper()]
     if isinstance(value, int) and not isinstance(value, bool) and value in list(kind):
         return kind(value)
-    near = get_close_matches(str(value).upper(), names) or names
-    raise _wrong(place, value, f"known are {', '.join(near)}")
+    raise _wrong(place, value, no_such("value", str(value), names))
 
 
 def _parse_int(value: object, place: str) -> int:

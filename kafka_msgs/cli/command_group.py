@@ -16,6 +16,7 @@ from kafka_msgs.cli.help import EXIT_STATUSES, HELP, FullHelpGroup
 from kafka_msgs.cli.interruption import exit_status
 from kafka_msgs.cli.render.output import CommandError, OvertakenError, echo
 from kafka_msgs.errors import ConcurrentRunError, KafkaMsgsError
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["command"]
 
@@ -64,6 +65,9 @@ class _Commands(FullHelpGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            nearest = list(similar_names(error.option_name, error.possibilities or (), 1))
+            raise click.NoSuchOption(error.option_name, possibilities=nearest, ctx=error.ctx) from None
         except click.UsageError:
             raise
         except click.ClickException as error:

@@ -26,6 +26,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.suggestions import did_you_mean, no_such, similar_names
 
 __all__ = ["ENVIRONMENT", "ConnectionProfile", "load_profile"]
 
@@ -75,11 +76,14 @@ def _entry(path: Path, name: str | None) -> dict[str, Any]:
         return {}
     entry = profiles.get(wanted)
     if not isinstance(entry, dict):
-        names = ", ".join(key for key, value in profiles.items() if isinstance(value, dict)) or "none"
-        raise OptionError(source=str(path), option="profile", value=wanted, reason=f"the file has {names}")
+        names = [key for key, value in profiles.items() if isinstance(value, dict)]
+        raise OptionError(
+            source=str(path), option="profile", value=wanted, reason=no_such("profile", str(wanted), names)
+        )
     for key, value in entry.items():
         if key not in (*ENVIRONMENT, _PROPERTIES) or isinstance(value, dict) != (key == _PROPERTIES):
-            reason = f"expected {', '.join(ENVIRONMENT)}, or the table {_PROPERTIES}"
+            near = did_you_mean(similar_names(key, (*ENVIRONMENT, _PROPERTIES), 1))
+            reason = f"expected {', '.join(ENVIRONMENT)}, or the table {_PROPERTIES}{near}"
             raise OptionError(source=str(path), option=key, value=None, reason=reason)
     return {key: value if key == _PROPERTIES else str(value) for key, value in entry.items()}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import click
+
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["EXIT_STATUSES", "HELP", "FullHelpGroup"]
 
@@ -14,7 +15,7 @@ HELP: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_conte
 """The context settings of the outermost command; click passes them on to its subcommands."""
 
 EXIT_STATUSES: Final[Mapping[int, str]] = {
-    0: "Success. Stopping consume, lag --watch, tap or broker with Ctrl-C is also success.",
+    0: "Success. Stopping consume, lag --watch, lag --listen, tap or broker with Ctrl-C is also success.",
     1: "Failure; the reason is on standard error. Commands that read files also fail if a file is damaged.",
     2: "Invalid call: an unknown option, command or message, or a missing argument.",
     3: "lag: a lag exceeds --max-lag or --max-seconds. pipeline: another run has committed its output first. "
@@ -41,7 +42,7 @@ class FullHelpGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = get_close_matches(args[0], self.list_commands(ctx), n=3)
+            close = similar_names(args[0], self.list_commands(ctx))
             if not close or isinstance(error, click.NoSuchOption):
                 raise
             raise click.UsageError(f"No such command {args[0]!r}. Did you mean {' or '.join(close)}?", ctx) from None

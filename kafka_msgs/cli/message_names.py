@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -19,6 +18,7 @@ from kafka_msgs import drafts, messages
 from kafka_msgs.cli.definition_options import Defined, definitions_options, user_messages
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.message import Message
+from kafka_msgs.suggestions import similar_names
 
 __all__ = [
     "draft_names",
@@ -112,7 +112,7 @@ def _similar(text: str, known: Iterable[str]) -> str:
     spellings: dict[str, list[str]] = {}
     for each in known:
         spellings.setdefault(each.rpartition(".")[2].lower(), []).append(each)
-    close = get_close_matches(text.rpartition(".")[2].lower(), spellings, n=3)
+    close = similar_names(text.rpartition(".")[2].lower(), spellings)
     found = [each for key in close for each in spellings[key]]
     return f"; similar: {', '.join(found)}" if found else ""
 

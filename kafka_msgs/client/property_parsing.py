@@ -20,6 +20,7 @@ from kafka_msgs.client.property_table import (
     known_names,
 )
 from kafka_msgs.errors import OptionError
+from kafka_msgs.suggestions import did_you_mean, similar_names
 
 __all__ = ["nearest_name", "parse_settings", "resolve_names"]
 
@@ -103,16 +104,13 @@ def _text(value: object) -> str:
 
 def nearest_name(name: str, role: Role, accepted: frozenset[str]) -> str:
     """Return a question with the nearest known name: a keyword, or without keywords a property."""
-    from difflib import get_close_matches
-
     names = {each: each for each in accepted}
     if accepted:
         names |= {known: keyword for known, keyword in known_names(role) if keyword in accepted}
     else:
         names |= {setting.name: setting.name for setting in SETTINGS}
     key = name if accepted else name.replace("_", ".")
-    nearest = get_close_matches(key.replace(".", "_") if accepted else key, names, n=1, cutoff=0.6)
-    return f"; did you mean {names[nearest[0]]}?" if nearest else ""
+    return did_you_mean(names[near] for near in similar_names(key.replace(".", "_") if accepted else key, names, 1))
 
 
 def _refusal(option: str, reason: str) -> OptionError:

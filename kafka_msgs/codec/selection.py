@@ -7,12 +7,12 @@ broker, and ``brokers`` the complete array. Executors run partial plans like pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from kafka_msgs.codec.plan import AbsentField, Plan, Step, StructPlan
 from kafka_msgs.errors import OptionError, UnknownColumnError
 from kafka_msgs.schema import FieldInfo, MessageStruct, fields
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["check_paths", "select_fields"]
 
@@ -53,7 +53,7 @@ def _check_path(cls: type[MessageStruct], version: int, path: str, parts: Sequen
     known: dict[str, FieldInfo | None] = {field.attribute: field for field in fields(cls)}
     for part in parts:
         if part not in known:
-            near = (ELEMENTS,) if ELEMENTS in known else tuple(get_close_matches(part, known))
+            near = (ELEMENTS,) if ELEMENTS in known else similar_names(part, known)
             raise UnknownColumnError(source=f"{cls.INFO.name} v{version}", column=path, near=near)
         field = known[part]
         known = _below(field, part) if field else {}

@@ -24,7 +24,6 @@ the metadata ``kafka.type``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -34,6 +33,7 @@ import pyarrow as pa
 from kafka_msgs.errors import ColumnTypeError, SchemaError, UnknownColumnError, UnsupportedVersionError
 from kafka_msgs.primitive_types import PRIMITIVES
 from kafka_msgs.schema import FieldInfo, MessageInfo, MessageStruct, Struct, fields
+from kafka_msgs.suggestions import similar_names
 from kafka_msgs.versions import VersionRange, version_number
 
 __all__ = [
@@ -136,7 +136,7 @@ def record_schema(columns: Sequence[str] | None = None) -> pa.Schema:
 def _chosen(columns: tuple[str, ...]) -> pa.Schema:
     for name in columns:
         if name not in RECORD_SCHEMA.names:
-            near = tuple(get_close_matches(name, RECORD_SCHEMA.names))
+            near = similar_names(name, RECORD_SCHEMA.names)
             raise UnknownColumnError(source="a record", column=name, near=near)
     return pa.schema([RECORD_SCHEMA.field(name) for name in columns])
 
@@ -239,7 +239,7 @@ class _Selection:
     def unknown(self, path: Sequence[str]) -> UnknownColumnError:
         """Return the error of a path that does not lead to a field."""
         name = ".".join(path)
-        near = tuple(get_close_matches(name, list(_paths(self._whole)), cutoff=0.5))
+        near = similar_names(name, _paths(self._whole), cutoff=0.5)
         return UnknownColumnError(source=self._source, column=name, near=near)
 
 

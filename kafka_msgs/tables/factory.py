@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka_msgs.errors import MissingExtraError, OptionError
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.suggestions import no_such
 
 if TYPE_CHECKING:
     from kafka_msgs.tables.table_format import TableFormat
@@ -30,8 +31,7 @@ def get_format(name: str, fs_options: FilesystemOptions = NO_OPTIONS) -> TableFo
     Raises ``OptionError`` for an unknown name, and ``MissingExtraError``.
     """
     if name not in _FORMATS:
-        expected = f"one of {', '.join(FORMAT_NAMES)} was expected"
-        raise OptionError(source="formats", option="format", value=name, reason=expected)
+        raise OptionError(source="formats", option="format", value=name, reason=no_such("format", name, FORMAT_NAMES))
     module, cls, package, extra = _FORMATS[name]
     try:
         found: TableFormat = getattr(import_module(module), cls)(fs_options)

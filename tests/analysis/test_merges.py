@@ -241,12 +241,15 @@ def expected_windows(items: Sequence[Item]) -> Window:
     for position, item in enumerate(items):
         if isinstance(item, TransactionEnd):
             continue
-        place = (item.key.group, item.key.topic, item.key.partition)
-        if item.value is None:
-            kept[place] = []
+        key, value = item.key, item.value
+        assert isinstance(key, OffsetCommitKey)
+        if value is None:
+            kept[key.group, key.topic, key.partition] = []
         elif item.producer_id == NO_PRODUCER or outcome(items, position, item.producer_id):
-            kept.setdefault(place, []).append((position, item.value.commit_timestamp, item.value.offset))
-    slots = {place: {commit[1] // 1000: commit for commit in commits} for place, commits in kept.items()}
+            assert isinstance(value, OffsetCommitValue)
+            commits = kept.setdefault((key.group, key.topic, key.partition), [])
+            commits.append((position, value.commit_timestamp, value.offset))
+    slots = {place: {commit[1] // 1000: commit for commit in each} for place, each in kept.items()}
     return {place: list(each.values())[-SIZE:] for place, each in slots.items() if each}
 
 

@@ -120,8 +120,11 @@ def test_data_are_values() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({"topic": []}, "InitialData: option topic: did you mean topics?"),
-        ({"topics": [{"name": "t", "partition": 3}]}, r"InitialData.topics\[0\]: option partition: did you mean part"),
+        ({"topic": []}, "InitialData: option topic: there is no such entry; did you mean topics?"),
+        (
+            {"topics": [{"name": "t", "partition": 3}]},
+            r"InitialData.topics\[0\]: option partition: there is no such entry; did you mean part",
+        ),
         ({"topics": [{}]}, r"InitialData.topics\[0\]: option name: it is missing"),
         ({"topics": {}}, "a list is needed"),
         ({"topics": ["t"]}, "a table is needed"),
@@ -131,7 +134,10 @@ def test_data_are_values() -> None:
         ({"records": [{"topic": "t", "value": {"hex": "x"}}]}, "non-hexadecimal"),
         ({"records": [{"topic": "t", "value": {}}]}, "one of hex and base64 is needed"),
         ({"records": [{"topic": "t", "partition": -1}]}, "a whole number from 0 is needed"),
-        ({"acls": [{"principal": "User:a", "operation": "reed", "resource": "topic", "name": "t"}]}, "known are READ"),
+        (
+            {"acls": [{"principal": "User:a", "operation": "reed", "resource": "topic", "name": "t"}]},
+            "did you mean READ",
+        ),
     ],
 )
 def test_errors_in_data_name_their_place(data: dict[str, Any], reason: str) -> None:

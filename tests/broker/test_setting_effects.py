@@ -92,7 +92,7 @@ def test_a_broker_with_a_config_without_effect_logs_it(caplog: pytest.LogCapture
     [
         ({"listeners": "PLAINTEXT://:9092"}, "set BrokerConfig.listeners instead"),
         ({"ssl.keystore.location": "/a"}, "set ListenerConfig.tls instead"),
-        ({"num.partition": "1"}, "brokers have no such setting; did you mean num.partitions"),
+        ({"num.partition": "1"}, "there is no such broker config; did you mean num.partitions"),
     ],
 )
 def test_a_config_that_an_attribute_replaces_is_refused(configs: dict[str, str], reason: str) -> None:

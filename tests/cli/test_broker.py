@@ -126,7 +126,7 @@ def test_it_shows_no_control_characters_of_clients() -> None:
     ("options", "message"),
     [
         (["--config", "nothing"], "is not NAME=VALUE"),
-        (["--config", "no.such=1"], "brokers have no such setting"),
+        (["--config", "no.such=1"], "there is no such broker config"),
         (["--as-release", "0.7"], "known are"),
         (["--listener", "IN"], "is not NAME[:PROTOCOL]=HOST:PORT"),
         (["--advertised", "PLAINTEXT=0.0.0.0:9092"], "clients cannot connect to it"),

@@ -233,7 +233,7 @@ def test_the_default_port_the_environment_and_profiles(
     assert failed.exit_code == 1
     assert "127.0.0.1:9" in failed.stderr
     assert consumed(run, topic, "--profile", "gone", "-b", broker.bootstrap_servers) == b"x\n"
-    assert "the file has here, gone" in run("consume", topic, "--profile", "absent").stderr
+    assert "there is no such profile; known are gone, here" in run("consume", topic, "--profile", "absent").stderr
     monkeypatch.setenv("KAFKA_MSGS_PROFILE", "gone")
     monkeypatch.setenv("KAFKA_MSGS_BOOTSTRAP_SERVER", broker.bootstrap_servers)
     assert consumed(run, topic) == b"x\n"

@@ -42,6 +42,10 @@ def test_the_lag_of_groups_counts_all_offsets(tmp_path: Path, monkeypatch: pytes
     report = group_offsets_report.group_offsets_report(found, inputs.times())
     total = float(sum(ends.values()))
     assert samples(report, "kafka_group_lag_records_sum") == {("tea",): total, ("milk",): total}
+    assert samples(report, "kafka_group_lag_records_max") == {("tea",): 19, ("milk",): 19}
+    assert samples(report, "kafka_group_topic_lag_records_sum") == {
+        (group, name): 10.0 + number for group in ("tea", "milk") for number, name in enumerate(names)
+    }
     assert len(samples(report, "kafka_group_lag_records")) == 3
 
 

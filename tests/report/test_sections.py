@@ -14,6 +14,7 @@ from kafka_msgs.report.json_report import to_dict
 from kafka_msgs.report.prometheus import exposition
 from kafka_msgs.report.sections.clients import client_part
 from kafka_msgs.report.sections.lag import lag_part, with_times
+from kafka_msgs.report.sections.lag_metrics import lag_metrics
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
 
@@ -261,3 +262,47 @@ def test_the_number_of_all_rows_is_in_json_beside_those_that_are_shown() -> None
     assert "2 of 12,345 rows; a note" in render_page(report_of("Report", [given]), "")
     (section,) = to_dict(report_of("Report", [Table("Lags", ("lag",), ((9,),))]))["sections"]
     assert (section["total"], section["note"]) == (1, "")
+
+
+def test_totals_count_each_partition_and_never_deduct_what_is_ahead() -> None:
+    """Two partitions with 90 unread records together, and one that is 4,907 offsets ahead."""
+    rows = [
+        commit(lag=60, ahead=0),
+        commit(topicPartition=1, lag=30, ahead=0),
+        commit(topicPartition=2, lag=0, ahead=4907),
+        commit(topicPartition=3, lag=None, ahead=None),
+        commit(topic="payments", lag=5, ahead=0),
+    ]
+    part = lag_part(rows, NOW)
+    assert samples(part, "kafka_group_lag_records_sum") == {("billing",): 95}
+    assert samples(part, "kafka_group_lag_records_max") == {("billing",): 60}
+    assert samples(part, "kafka_group_ahead_records_sum") == {("billing",): 4907}
+    assert samples(part, "kafka_group_partitions") == {("billing",): 5}
+    assert samples(part, "kafka_group_unknown_lag_partitions") == {("billing",): 1}
+    topics = {("billing", "orders"): 90, ("billing", "payments"): 5}
+    assert samples(part, "kafka_group_topic_lag_records_sum") == topics
+    assert samples(part, "kafka_group_topic_lag_records_max") == {**topics, ("billing", "orders"): 60}
+
+
+def test_a_group_without_a_known_end_has_no_sum() -> None:
+    part = lag_part([commit(lag=None, ahead=None)], NOW)
+    assert samples(part, "kafka_group_lag_records_sum") == {}
+    assert samples(part, "kafka_group_unknown_lag_partitions") == {("billing",): 1}
+
+
+def test_the_status_of_a_group_is_the_worst_of_its_partitions() -> None:
+    rows = [
+        {"group": "g", "topic": "t", "partition": n, "status": s} for n, s in enumerate(("OK", "STALLED", "WARNING"))
+    ]
+    found = {each.name: [sample.value for sample in each.samples] for each in lag_metrics(rows)}
+    assert found["kafka_group_partition_status"] == [1, 4, 2]
+    assert found["kafka_group_status"] == [4]
+
+
+def test_labels_that_no_row_has_are_omitted_and_unknown_values_are_empty() -> None:
+    (lag, *_) = lag_metrics([{"group": "g", "topic": "t", "partition": 0, "lag": 1}])
+    assert lag.samples[0].labels == {"group": "g", "topic": "t", "partition": "0"}
+    rows = [{"group": "g", "topic": "t", "partition": 0, "lag": 1, "clientId": None, "clientHost": "/::1"}]
+    (lag, *_) = lag_metrics(rows)
+    labels = {"group": "g", "topic": "t", "partition": "0", "client_id": "", "member_host": "/::1"}
+    assert lag.samples[0].labels == labels

@@ -131,7 +131,7 @@ def test_damage_by_mode(spark: SparkSession, directory: Path) -> None:
     [
         ({"ports": "many"}, "OptionError.*ports or any are needed"),
         ({"columns": "latency"}, "UnknownColumnError.*similar: latencyUs"),
-        ({"port": "9092"}, "OptionError.*similar: ports"),
+        ({"port": "9092"}, "OptionError.*did you mean ports"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(spark: SparkSession, options: dict[str, str], reason: str) -> None:

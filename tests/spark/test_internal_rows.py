@@ -230,7 +230,7 @@ def test_metadata_records_of_one_type_are_structs() -> None:
     ("options", "error", "reason"),
     [
         ({"form": "struct"}, OptionError, "recordType has to say it"),
-        ({"recordType": "OffsetComit"}, OptionError, "similar: OffsetCommit"),
+        ({"recordType": "OffsetComit"}, OptionError, "did you mean OffsetCommit"),
         ({"form": "xml"}, OptionError, "it is one of binary, json, struct"),
         ({"valueMessage": "OffsetCommitValue"}, OptionError, "there is"),
         ({"columns": "grup"}, UnknownColumnError, "group"),

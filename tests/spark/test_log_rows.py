@@ -116,7 +116,7 @@ def test_a_segment_in_no_partition_has_no_topic(tmp_path: Path) -> None:
         ({"splitBytes": "0"}, "a number of bytes"),
         ({"control": "yes"}, "true or false"),
         ({"valueVersion": "latest"}, "a version is needed"),
-        ({"colums": "offset"}, "similar: columns"),
+        ({"colums": "offset"}, "did you mean columns"),
     ],
 )
 def test_an_option_that_does_not_hold_is_named(options: dict[str, str], reason: str) -> None:

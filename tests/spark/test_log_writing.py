@@ -265,7 +265,7 @@ def test_a_row_that_is_no_record_is_refused_and_nothing_is_left(
         ("topic string, partition integer, codec string", {}, "the column codec .string. cannot be written"),
         ("topic string, partition integer", {"compression": "brotli"}, "none, gzip, snappy, lz4, zstd"),
         ("topic string, partition integer", {"segmentBytes": "2g"}, "below 2 GiB"),
-        ("topic string, partition integer", {"segmentByte": "1g"}, "similar: segmentBytes"),
+        ("topic string, partition integer", {"segmentByte": "1g"}, "did you mean segmentBytes"),
         ("topic string, partition integer", {"path": "s3://bucket/logs"}, "not to another filesystem"),
     ],
 )

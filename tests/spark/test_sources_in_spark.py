@@ -120,7 +120,7 @@ def test_damage_ends_a_job_that_must_not_have_any(spark: SparkSession, tmp_path:
 
 
 def test_a_wrong_option_is_named_before_anything_runs(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match="option colums 'offset': there is no such option; similar: columns"):
+    with pytest.raises(PySparkException, match="option colums 'offset': there is no such option; did you mean columns"):
         load(spark, "kafka-log", LOGS, colums="offset")
 
 

@@ -1,4 +1,4 @@
-"""Prometheus and promtool: those of the machine, or the Debian package, which is downloaded and unpacked once."""
+"""Prometheus and promtool: the installed programs, or the Debian package, which is downloaded and unpacked once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import isfinite, isnan
@@ -24,6 +23,7 @@ from attrs import frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, OptionError, RequestRefusedError
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["BROKER", "CLIENT_METRICS", "GROUP", "TOPIC", "BrokerConfigs", "ConfigKey", "config_keys", "log_effect"]
 
@@ -222,9 +222,7 @@ class BrokerConfigs:
     def _check(self, name: str, text: str) -> None:
         setting = self._defs.get(name)
         if setting is None:
-            near = get_close_matches(name, self._defs, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise _wrong(name, text, f"brokers have no such setting{hint}")
+            raise _wrong(name, text, no_such("broker config", name, self._defs))
         if setting.replaced:
             raise _wrong(name, text, f"set {setting.effect} instead")
         try:

@@ -25,6 +25,7 @@ from kafka_msgs.codec.json_form import to_json
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import ClientMetricsError, OptionError, RequestRefusedError
 from kafka_msgs.log.writers.small_files import uuid_text
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["RemoteControl"]
 
@@ -243,7 +244,7 @@ def _parse_api(name: str, place: str) -> ApiKey:
     for each in ApiKey:
         if each.name.replace("_", "") == wanted:
             return each
-    raise OptionError(source=place, option="api", value=name, reason="there is no such API")
+    raise OptionError(source=place, option="api", value=name, reason=no_such("API", name, ApiKey.__members__))
 
 
 def _parse_line(data: object, place: str) -> At:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,7 +134,8 @@ def _listen(options: LagOptions, cluster: ClusterOptions) -> None:
             return lags.rows(), list(source.problems)
 
         exporter = LagExporter(collect, name, options.refresh)
-        serve(exporter, *options.listen, lambda url: echo(f"Metrics are at {url}/metrics"))
+        with suppress(KeyboardInterrupt):
+            serve(exporter, *options.listen, lambda url: echo(f"Metrics are at {url}/metrics"))
 
 
 def _rounds(ask: Callable[[], Rows], show: Callable[[Rows], None], options: LagOptions) -> Rows:

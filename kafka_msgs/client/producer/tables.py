@@ -7,7 +7,6 @@ objects. Rows are sorted by partition first; the result is in the original order
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from kafka_msgs.client.producer.partitioner import Partitioner, partition_of_key
 from kafka_msgs.client.producer.producer_batch import ProducerBatch
 from kafka_msgs.errors import ColumnTypeError, RecordWriteError, UnknownColumnError
 from kafka_msgs.records.builder import RowColumns
+from kafka_msgs.suggestions import similar_names
 
 if TYPE_CHECKING:
     from kafka_msgs.client.producer.record_accumulator import TopicQueues
@@ -105,7 +105,7 @@ def rows_of(table: Any, topic: str, count: int, now: int, partitioner: Partition
         raise ColumnTypeError(column="", expected="an Arrow table", found=type(table).__name__)
     for name in table.schema.names:
         if name not in COLUMNS:
-            near = tuple(get_close_matches(name, COLUMNS))
+            near = similar_names(name, COLUMNS)
             raise UnknownColumnError(source="a record to send", column=name, near=near)
     for batch in table.to_batches() if isinstance(table, pa.Table) else (table,):
         found = {name: _READ[name](name, batch.column(name)) for name in batch.schema.names}

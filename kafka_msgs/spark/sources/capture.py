@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
@@ -32,6 +31,7 @@ from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import CAPTURES, GONE, LogFile, local_copy, log_files
 from kafka_msgs.spark.sources.options import FAILFAST, MODES, PERMISSIVE, Options, check_schema
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema
+from kafka_msgs.suggestions import similar_names
 
 __all__ = ["KafkaCaptureSource"]
 
@@ -202,7 +202,7 @@ def _columns(source: str, asked: Sequence[str] | None, mode: str) -> tuple[str, 
     known = [name for name in _types() if mode == PERMISSIVE or name not in _FAULT]
     for name in asked or ():
         if name not in known:
-            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, known)))
+            raise UnknownColumnError(source=source, column=name, near=similar_names(name, known))
     wanted = set(known) - _ON_REQUEST if asked is None else {*asked, ERROR}
     return tuple(name for name in known if name in wanted)
 

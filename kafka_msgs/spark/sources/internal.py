@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -34,6 +33,7 @@ from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, O
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
+from kafka_msgs.suggestions import no_such, similar_names
 from kafka_msgs.versioned import decode_versioned
 
 __all__ = [
@@ -105,8 +105,7 @@ class InternalTable(ABC):
         self.record_type = options.text("recordType")
         known = self.types()
         if self.record_type is not None and self.record_type not in known:
-            near = ", ".join(get_close_matches(self.record_type, known)) or "none"
-            options.refuse("recordType", f"there is no such type; similar: {near}")
+            options.refuse("recordType", no_such("type", self.record_type, known))
         usual = self.usual_form if self.record_type is None else STRUCT
         self.form = options.choice("form", (BINARY, JSON, STRUCT), usual)
         if self.form == STRUCT and self.record_type is None:
@@ -144,7 +143,7 @@ class InternalTable(ABC):
         asked = options.names("columns")
         for name in asked or ():
             if name not in own:
-                raise UnknownColumnError(source=self.source, column=name, near=tuple(get_close_matches(name, own)))
+                raise UnknownColumnError(source=self.source, column=name, near=similar_names(name, own))
         return own if asked is None else [name for name in own if name in (*asked, ERROR)]
 
     def _type(self, name: str) -> DataType:

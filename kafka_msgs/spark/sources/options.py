@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from pyspark.sql.types import StructType
@@ -17,6 +16,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options", "check_schema"]
 
@@ -151,8 +151,7 @@ class Options:
         known = {name.lower(): name for name in self._asked}
         for name in self._given:
             if name not in known:
-                near = ", ".join(known[each] for each in get_close_matches(name, known))
-                self.refuse(name, f"there is no such option; similar: {near}" if near else "there is none")
+                self.refuse(name, no_such("option", name, known.values()))
 
     def refuse(self, name: str, reason: str) -> NoReturn:
         """Raise the error for an invalid option value."""

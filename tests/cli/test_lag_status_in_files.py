@@ -1,0 +1,89 @@
+"""``kafka-msgs lag --log-dirs --status``: the status from the commits in ``__consumer_offsets`` and the log ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kafka_msgs import OffsetCommitKey, OffsetCommitValue
+from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
+from kafka_msgs.records import BatchBuilder, BatchHeader
+from tests.support.command_line import Run
+from tests.support.offsets_topic import START_MS, TOPIC, Item, end, write_items
+
+STEP = 30_000
+ROUNDS = 6
+"""A record is written to the topic every 30 seconds, just before the commits."""
+
+
+def write_topic(home: Path) -> None:
+    directory = home / "t-0"
+    directory.mkdir(parents=True)
+    batches = []
+    for number in range(ROUNDS):
+        builder = BatchBuilder(BatchHeader(base_offset=number))
+        builder.append(None, b"x", timestamp=START_MS + number * STEP)
+        batches.append(builder.build())
+    (directory / f"{0:020}.log").write_bytes(b"".join(batches))
+
+
+def commit(group: str, offset: int | None, seconds: int, producer: int = NO_PRODUCER) -> TopicRecord:
+    key = OffsetCommitKey(group=group, topic="t", partition=0)
+    value = None if offset is None else OffsetCommitValue(offset=offset, commit_timestamp=START_MS + 1000 * seconds)
+    version = None if value is None else 3
+    return TopicRecord(topic=TOPIC, key=key, value=value, version=version, producer_id=producer)
+
+
+def every_round(*offsets: int) -> list[Item]:
+    return [commit("g", offset, 30 * number + 1) for number, offset in enumerate(offsets)]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        pytest.param(every_round(1, 2, 3, 4, 5, 6), "OK", id="all read"),
+        pytest.param(every_round(0, 1, 2, 3, 4, 5), "WARNING", id="one behind all the time"),
+        pytest.param(every_round(0, 0, 1, 2, 4, 5), "OK", id="the lag shrinks"),
+        pytest.param(every_round(1, 1, 2, 3, 4, 5), "OK", id="the lag was 0"),
+        pytest.param(every_round(0, 0, 0, 0, 0, 0), "STALLED", id="no progress"),
+        pytest.param(every_round(0, 1, 2), "STOPPED", id="no commits in the second half"),
+        pytest.param(every_round(0, 1, 2, 3, 1, 2), "REWOUND", id="an earlier offset"),
+        pytest.param([commit("g", 2, 145), commit("g", 3, 149)], "UNKNOWN", id="two commits"),
+        pytest.param(
+            [*every_round(0, 0, 0, 0, 0), commit("g", None, 149), commit("g", 3, 150)], "UNKNOWN", id="deleted before"
+        ),
+        pytest.param(
+            [commit("g", 0, 30 * number + 1, 7) for number in range(6)] + [end(7, committed=True)],
+            "STALLED",
+            id="transaction",
+        ),
+        pytest.param(
+            [*every_round(0, 1, 2), *(commit("g", 9, 100, 7) for _ in range(3)), end(7, committed=False)],
+            "STOPPED",
+            id="aborted",
+        ),
+    ],
+)
+def test_the_status_of_a_history(run: Run, tmp_path: Path, items: Sequence[Item], expected: str) -> None:
+    write_topic(tmp_path)
+    write_items(tmp_path, 0, items)
+    result = run("lag", "--log-dirs", str(tmp_path), "--status", "--json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert row["status"] == expected
+
+
+def test_without_the_log_of_the_partition_the_status_is_unknown(run: Run, tmp_path: Path) -> None:
+    write_items(tmp_path, 0, every_round(0, 0, 0))
+    (row,) = json.loads(run("lag", "--log-dirs", str(tmp_path), "--status", "--json").stdout)
+    assert (row["lag"], row["status"]) == (None, "UNKNOWN")
+
+
+def test_the_worst_status_is_a_metric_of_the_group(run: Run, tmp_path: Path) -> None:
+    write_topic(tmp_path)
+    write_items(tmp_path, 0, every_round(0, 0, 0, 0, 0, 0))
+    printed = run("lag", "--log-dirs", str(tmp_path), "--status", "--prometheus").stdout.splitlines()
+    assert 'kafka_group_status{group="g"} 4' in printed
