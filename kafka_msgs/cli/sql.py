@@ -24,7 +24,7 @@ from kafka_msgs.offline.partition_discovery import Progress
 if TYPE_CHECKING:
     import duckdb
 
-    from kafka_msgs.offline.log_table import LogTable
+    from kafka_msgs.offline.log_table import LogTable, RowFilter
 
 __all__ = ["SqlQuery"]
 
@@ -36,10 +36,14 @@ _ROWS: Final = 1000
 
 
 class SqlQuery:
-    """A query. Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``."""
+    """A query over the rows that ``where`` selects.
 
-    def __init__(self, query: str) -> None:
+    Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``.
+    """
+
+    def __init__(self, query: str, where: RowFilter | None = None) -> None:
         self._query = query
+        self._where = where
         self._nodes = list(_nodes(_parsed(query)))
         self.paths = [_path_of(node) for node in self._nodes if _is_log(node)]
         """The paths in the query, in its order."""
@@ -57,7 +61,7 @@ class SqlQuery:
     def _table(self, path: str, progress: Progress) -> LogTable:
         from kafka_msgs.offline.log_table import LogTable
 
-        return LogTable(path, columns=self.columns, progress=progress)
+        return LogTable(path, columns=self.columns, where=self._where, progress=progress)
 
     @property
     def columns(self) -> list[str]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from attrs import evolve, frozen
 
@@ -30,7 +30,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
 
-__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "SegmentRows", "columns_of_logs"]
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""
@@ -81,6 +81,20 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
 """The types of columns that differ from ``record_table``."""
 
 
+class RowFilter(Protocol):
+    """Selects rows of a log. ``columns`` are the names of the columns that it needs."""
+
+    columns: Sequence[str]
+
+    def select(self, rows: Any) -> Any:
+        """Return the selected rows of an Arrow record batch."""
+        ...
+
+    def report(self, source: str) -> None:
+        """Report problems of the rows of a source."""
+        ...
+
+
 @frozen(kw_only=True)
 class SegmentRows:
     """A segment of a table. It can be pickled and read in another process."""
@@ -109,6 +123,7 @@ class LogTable:
     ``partition``, ``offset``, ``timestamp``, ``timestampType``, ``key``, ``value`` and ``headers``. ``_error`` is
     always included: a damaged part becomes a row with the reason in ``_error``, and all other rows are read. ``topics``
     and ``partitions`` select topics by name and partitions by number. ``control`` adds rows for control records.
+    ``where`` selects rows, besides the rows of damaged parts.
 
     Each use reads the table again, batch by batch, so it needs the memory of a few batches regardless of file sizes.
     Libraries that support Arrow's PyCapsule interface accept it directly: DuckDB, Polars, DataFusion, pandas,
@@ -124,18 +139,22 @@ class LogTable:
         topics: Collection[str] | None = None,
         partitions: Collection[int] | None = None,
         control: bool = False,
+        where: RowFilter | None = None,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         progress: Progress | None = None,
     ) -> None:
         names = select_columns("a log", _OWN, columns, DEFAULT_COLUMNS)
+        self._where = where
         self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
         self._options = evolve(options, zero_copy=True)
         self.progress = progress or Progress()
         """Receives the progress of reading."""
-        self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
+        read = (*names, *(name for name in (where.columns if where else ()) if name not in names))
+        self._sources = sorted({FROM_RECORDS[name] for name in read if name in FROM_RECORDS} or {"magic"})
         self.schema = pa.schema([(name, _type_of(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
+        self._read = pa.schema([(name, _type_of(name)) for name in read])
 
     @property
     def files(self) -> list[Path]:
@@ -185,6 +204,8 @@ class LogTable:
             # A broker may delete segments during a read.
             gone = LogFileError(file=str(path), position=0, skipped=0, reason="the file was deleted meanwhile")
             yield self._damage(known, gone)
+        if self._where is not None:
+            self._where.report(str(path))
 
     def _batches(self, path: Path) -> Iterator[Item]:
         limits = RunLimits(without=0 if self._control else CONTROL)
@@ -194,8 +215,9 @@ class LogTable:
                 yield item
 
     def _rows(self, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [self._column(each, known, records) for each in self.schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        arrays = [self._column(each, known, records) for each in self._read]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._read)
+        return rows if self._where is None else self._where.select(rows).select(self.schema.names)
 
     def _column(self, wanted: pa.Field, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.Array:
         if wanted.name not in FROM_RECORDS:

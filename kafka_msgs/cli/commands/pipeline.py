@@ -17,6 +17,8 @@ from rich.console import Console
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
+from kafka_msgs.cli.record_commands.where_option import where_option
+from kafka_msgs.cli.registry_options import registry_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
@@ -193,6 +195,8 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @click.option("--topic", "topics", metavar="NAME", multiple=True, help="Export only this topic; may be repeated.")
 @click.option("--partition", "partitions", type=int, multiple=True, help="Export only this partition; may be repeated.")
 @click.option("--control", is_flag=True, help="Include control records.")
+@where_option
+@registry_option
 @click.option(
     "--compression",
     type=click.Choice(["snappy", "zstd", "lz4", "none"]),
