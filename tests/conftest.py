@@ -22,6 +22,7 @@ from tests.broker.storage.oracle import StorageOracle
 from tests.coordinator.oracle import AssignorOracle, CoordinatorOracle
 from tests.internal_topics.oracle import RemoteLogOracle
 from tests.oracle import Oracle
+from tests.registry.oracle import RegistryOracle
 from tests.support.java_oracle import JavaOracle
 from tests.support.kafka_cluster import ClusterAddresses, cluster_needs
 from tests.support.shared_cluster import BreakableCluster, Run, breakable_cluster, shared_cluster
@@ -105,8 +106,9 @@ BROKER_ORACLES: dict[str, tuple[str, type[JavaOracle]]] = {
     "kafka_quotas": ("quota", QuotaOracle),
     "kafka_remote_log": ("tiered storage", RemoteLogOracle),
     "kafka_share_partition": ("share", ShareOracle),
+    "registry_oracle": ("registry", RegistryOracle),
 }
-"""Kafka's own classes, by fixture name."""
+"""Kafka's own classes and other Java libraries, by fixture name."""
 
 SPARK_JAVA = dict.fromkeys(("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """Java settings for Spark: for short test jobs, Java's second compiler costs more time than it saves."""
@@ -223,6 +225,14 @@ def kafka_coordinator() -> CoordinatorOracle:
 def kafka_assignors() -> Iterator[AssignorOracle]:
     """Kafka's own assignors, and the order of Java's hash tables."""
     oracle = AssignorOracle()
+    yield oracle
+    oracle.close()
+
+
+@pytest.fixture(scope="session")
+def registry_oracle() -> Iterator[RegistryOracle]:
+    """The Java libraries that Confluent's deserializers call."""
+    oracle = RegistryOracle()
     yield oracle
     oracle.close()
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from kafka_msgs.cli.record_commands.where_option import parse_where_option
+from kafka_msgs.cli.registry_options import payload_schemas
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.log.partition_discovery import Progress
@@ -30,6 +32,8 @@ def run_records(
     partitions: Sequence[int],
     control: bool,
     isolation: IsolationLevel,
+    where: str | None,
+    registry: str | None,
     compression: str,
     workers: int,
 ) -> None:
@@ -38,6 +42,7 @@ def run_records(
     from kafka_msgs.engines.record_files import write_records
 
     # Topic and partition are left out of the rows: the directory names contain them.
+    selection = parse_where_option(where, payload_schemas(registry))
     names = sorted(DEFAULT_COLUMNS - {"topic", "partition"}) if columns is None else columns.split(",")
 
     def made(progress: Progress) -> LogTable:
@@ -48,6 +53,7 @@ def run_records(
             partitions=partitions or None,
             control=control,
             isolation=isolation,
+            where=selection,
             progress=progress,
         )
 

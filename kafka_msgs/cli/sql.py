@@ -25,7 +25,7 @@ from kafka_msgs.log.transaction_index import IsolationLevel
 if TYPE_CHECKING:
     import duckdb
 
-    from kafka_msgs.columns.log_table import LogTable
+    from kafka_msgs.columns.log_table import LogTable, RowFilter
 
 __all__ = ["SqlQuery"]
 
@@ -37,14 +37,17 @@ _ROWS: Final = 1000
 
 
 class SqlQuery:
-    """A query over logs at an isolation level of a consumer.
+    """A query over the rows that ``where`` selects, at an isolation level of a consumer.
 
     Raises ``click.ClickException`` for anything but a SELECT statement, and ``MissingExtraError``.
     """
 
-    def __init__(self, query: str, isolation: IsolationLevel = "read_uncommitted") -> None:
+    def __init__(
+        self, query: str, isolation: IsolationLevel = "read_uncommitted", where: RowFilter | None = None
+    ) -> None:
         self._isolation: Final = isolation
         self._query = query
+        self._where = where
         self._nodes = list(_nodes(_parsed(query)))
         self.paths = [_path_of(node) for node in self._nodes if _is_log(node)]
         """The paths in the query, in its order."""
@@ -62,7 +65,7 @@ class SqlQuery:
     def _table(self, path: str, progress: Progress) -> LogTable:
         from kafka_msgs.columns.log_table import LogTable
 
-        return LogTable(path, columns=self.columns, isolation=self._isolation, progress=progress)
+        return LogTable(path, columns=self.columns, isolation=self._isolation, where=self._where, progress=progress)
 
     @property
     def columns(self) -> list[str]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Protocol, get_args
 
 from attrs import evolve, frozen
 
@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
 
-__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "SegmentRows", "columns_of_logs"]
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""
@@ -85,6 +85,20 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
 """The types of columns that differ from ``record_table``."""
 
 
+class RowFilter(Protocol):
+    """Selects rows of a log. ``columns`` are the names of the columns that it needs."""
+
+    columns: Sequence[str]
+
+    def select(self, rows: Any) -> Any:
+        """Return the selected rows of an Arrow record batch."""
+        ...
+
+    def report(self, source: str) -> None:
+        """Report problems of the rows of a source."""
+        ...
+
+
 @frozen(kw_only=True)
 class SegmentRows:
     """A segment of a table. It can be pickled and read in another process."""
@@ -117,6 +131,7 @@ class LogTable:
     and ``partitions`` select topics by name and partitions by number. ``control`` adds rows for control records.
     ``isolation`` is the isolation level of a consumer: ``read_committed`` leaves out the records of aborted
     transactions, and all records from the first open transaction on.
+    ``where`` selects rows, besides the rows of damaged parts.
 
     Each use reads the table again, batch by batch, so it needs the memory of a few batches regardless of file sizes.
     Libraries that support Arrow's PyCapsule interface accept it directly: DuckDB, Polars, DataFusion, pandas,
@@ -133,20 +148,24 @@ class LogTable:
         partitions: Collection[int] | None = None,
         control: bool = False,
         isolation: IsolationLevel = "read_uncommitted",
+        where: RowFilter | None = None,
         options: ReadOptions = DEFAULT_READ_OPTIONS,
         progress: Progress | None = None,
     ) -> None:
         check_choice("a log", "isolation", isolation, get_args(IsolationLevel))
         names = select_columns("a log", _OWN, columns, DEFAULT_COLUMNS)
+        self._where = where
         self._partitions = _among(partitions_in(map(Path, paths)), topics, partitions)
         self._control = control
         self._committed = isolation == "read_committed"
         self._options = evolve(options, zero_copy=True)
         self.progress = progress or Progress()
         """Receives the progress of reading."""
-        self._sources = sorted({FROM_RECORDS[name] for name in names if name in FROM_RECORDS} or {"magic"})
+        read = (*names, *(name for name in (where.columns if where else ()) if name not in names))
+        self._sources = sorted({FROM_RECORDS[name] for name in read if name in FROM_RECORDS} or {"magic"})
         self.schema = pa.schema([(name, _type_of(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
+        self._read = pa.schema([(name, _type_of(name)) for name in read])
 
     @property
     def files(self) -> list[Path]:
@@ -196,6 +215,8 @@ class LogTable:
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
         for item in faults_in_file(walk(self._batches(segment), self._options, columns=self._sources), path):
             yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self.damage(known, item)
+        if self._where is not None:
+            self._where.report(str(path))
 
     def _batches(self, segment: SegmentRows) -> Iterator[Item]:
         hidden, stable = segment.transactions, segment.transactions.last_stable_offset
@@ -208,8 +229,9 @@ class LogTable:
                 yield item
 
     def _rows(self, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [self._column(each, known, records) for each in self.schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        arrays = [self._column(each, known, records) for each in self._read]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._read)
+        return rows if self._where is None else self._where.select(rows).select(self.schema.names)
 
     def _column(self, wanted: pa.Field, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.Array:
         if wanted.name not in FROM_RECORDS:

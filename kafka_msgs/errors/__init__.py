@@ -49,6 +49,7 @@ from kafka_msgs.errors.internal_topics import UnknownInternalTopicError
 from kafka_msgs.errors.log import LogFileError, RemoteFormatError
 from kafka_msgs.errors.options import (
     ConcurrentRunError,
+    ExpressionError,
     ForkedProcessError,
     JobPathError,
     OptionError,
@@ -103,6 +104,7 @@ __all__ = [
     "DecompressedSizeError",
     "DeserializationError",
     "EncodeError",
+    "ExpressionError",
     "FencedError",
     "ForkedError",
     "ForkedProcessError",

@@ -9,6 +9,7 @@ from kafka_msgs.errors.base import KafkaMsgsError, mask_credentials, shown
 
 __all__ = [
     "ConcurrentRunError",
+    "ExpressionError",
     "ForkedProcessError",
     "JobPathError",
     "OptionError",
@@ -103,3 +104,18 @@ class UnseenFileError(KafkaMsgsError):
 
     def _text(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+@define(kw_only=True, slots=False, repr=False)
+class ExpressionError(KafkaMsgsError, ValueError):
+    """A filter expression that cannot be parsed.
+
+    Attributes: ``expression``, ``position`` (the index of the character in it) and ``reason``.
+    """
+
+    expression: str
+    position: int
+    reason: str
+
+    def _text(self) -> str:
+        return f"{shown(self.expression)} at character {self.position + 1}: {self.reason}"

@@ -25,52 +25,49 @@ MOST_FIELDS: Final = 10_000
 
 @frozen
 class ColumnShape:
-    """A part of a schema: the Arrow type ``raw`` of the array, and the ``change`` that converts values for it."""
+    """A part of a schema: the Arrow type of the array, and the ``change`` that converts values for it.
 
-    raw: pa.DataType
+    Values have the units of the type, because Arrow builds invalid arrays if it casts lists of null.
+    """
+
+    type: pa.DataType
     change: Change | None = None
-
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the column."""
-        return _in_microseconds(self.raw)
 
     def array(self, values: Sequence[object]) -> pa.Array:
         """Return converted values as an array of ``type``. Raises ``pa.ArrowException`` if a value does not fit."""
-        made, type_ = pa.array(values, self.raw), self.type
-        return made if made.type == type_ else made.cast(type_)
+        return pa.array(values, self.type)
 
     def listed(self) -> ColumnShape:
         """Return the shape of a list with this item shape."""
-        change, raw = self.change, pa.list_(pa.field("element", self.raw))
+        change, type_ = self.change, pa.list_(pa.field("element", self.type))
         return (
-            ColumnShape(raw)
+            ColumnShape(type_)
             if change is None
-            else ColumnShape(raw, lambda value: [_changed(change, each) for each in value])
+            else ColumnShape(type_, lambda value: [_changed(change, each) for each in value])
         )
 
     def mapped(self, key: pa.DataType = _STRING) -> ColumnShape:
         """Return the shape of a map with this value shape."""
-        change, raw = self.change, pa.map_(key, self.raw)
+        change, type_ = self.change, pa.map_(key, self.type)
         if change is None:
-            return ColumnShape(raw)
-        return ColumnShape(raw, lambda value: {name: _changed(change, each) for name, each in value.items()})
+            return ColumnShape(type_)
+        return ColumnShape(type_, lambda value: {name: _changed(change, each) for name, each in value.items()})
 
     def after(self, earlier: Change) -> ColumnShape:
         """Return the shape of values that ``earlier`` converts first."""
         change = self.change
-        return ColumnShape(self.raw, earlier if change is None else lambda value: change(earlier(value)))
+        return ColumnShape(self.type, earlier if change is None else lambda value: change(earlier(value)))
 
     @classmethod
     def of_fields(cls, parts: Mapping[str, ColumnShape]) -> ColumnShape:
         """Return the shape of a struct whose fields have these shapes. Its values are dicts."""
-        raw = pa.struct([pa.field(name, part.raw) for name, part in parts.items()])
+        type_ = pa.struct([pa.field(name, part.type) for name, part in parts.items()])
         changes = [(name, part.change) for name, part in parts.items() if part.change is not None]
 
         def changed(value: Mapping[str, Any]) -> dict[str, Any]:
             return {**value, **{name: _changed(change, value.get(name)) for name, change in changes}}
 
-        return cls(raw, changed if changes else None)
+        return cls(type_, changed if changes else None)
 
 
 def _changed(change: Change, value: Any) -> Any:
@@ -104,14 +101,3 @@ class FieldCounter:
             yield
         finally:
             self._inside.discard(key)
-
-
-def _in_microseconds(given: pa.DataType) -> pa.DataType:
-    """Return a type with all time units replaced by microseconds, the unit that Spark supports."""
-    if pa.types.is_struct(given):
-        return pa.struct([pa.field(each.name, _in_microseconds(each.type)) for each in given])
-    if pa.types.is_list(given):
-        return pa.list_(pa.field("element", _in_microseconds(given.value_type)))
-    if pa.types.is_map(given):
-        return pa.map_(given.key_type, _in_microseconds(given.item_type))
-    return pa.timestamp("us", given.tz) if pa.types.is_timestamp(given) else given

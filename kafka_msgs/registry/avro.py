@@ -38,6 +38,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading Avro", extra="registry", package="fastavro") from error
 
+from kafka_msgs.registry.avro_logical import NOTE, Purpose, annotate_types, hooked_types
 from kafka_msgs.registry.avro_payloads import check_payload, convert_defaults, is_recursive, load_schema
 
 __all__ = ["AvroReader", "ParsedAvro", "check_arrays", "parse_avro", "read_value"]
@@ -55,15 +56,12 @@ _PLAIN: Final = {
     "enum": pa.string(),
 }
 _MOST_DIGITS: Final = 38
-_MOST_DECIMAL_DIGITS: Final = 76
-_DECIMAL_BYTES: Final = 32
-"""The bytes of Arrow's largest decimals."""
 _TIMES: Final = {
-    "date": pa.date32(),
-    "timestamp-millis": pa.timestamp("ms", "UTC"),
-    "timestamp-micros": pa.timestamp("us", "UTC"),
-    "local-timestamp-millis": pa.timestamp("ms"),
-    "local-timestamp-micros": pa.timestamp("us"),
+    "date": ColumnShape(pa.date32()),
+    "timestamp-millis": ColumnShape(pa.timestamp("us", "UTC"), lambda value: value * 1000),
+    "timestamp-micros": ColumnShape(pa.timestamp("us", "UTC")),
+    "local-timestamp-millis": ColumnShape(pa.timestamp("us"), lambda value: value * 1000),
+    "local-timestamp-micros": ColumnShape(pa.timestamp("us")),
 }
 _BASES: Final = {"date": "int"} | dict.fromkeys(list(_TIMES)[1:], "long")
 _PYTHON: Final = {
@@ -88,7 +86,7 @@ class AvroReader:
 
     def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
         self._source = source
-        self._parsed = parse_avro(schema, source, for_columns=True)
+        self._parsed = parse_avro(schema, source, "columns")
         self._id = schema.id
         try:
             self._shape = _Shapes(schema.id, self._parsed.named).of(self._parsed.schema)
@@ -107,9 +105,9 @@ class AvroReader:
 
         It may raise any ``Exception`` for invalid bytes.
         """
-        written = parse_avro(writer, self._source, for_columns=True)
-        check_arrays(writer.id, written.schema, written.named)
         read_as, change = None if writer.id == self._id else self._parsed, self._shape.change
+        written = parse_avro(writer, self._source, "columns", read_as)
+        check_arrays(writer.id, written.schema, written.named)
 
         def decoded(payload: bytes) -> object:
             value = read_value(payload, written, read_as, with_names=True)
@@ -131,20 +129,24 @@ class ParsedAvro:
     is_recursive: bool
 
 
-def parse_avro(schema: RegisteredSchema, source: SchemaResolver, *, for_columns: bool) -> ParsedAvro:
+def parse_avro(
+    schema: RegisteredSchema, source: SchemaResolver, purpose: Purpose, reader: ParsedAvro | None = None
+) -> ParsedAvro:
     """Return a parsed schema with its references, and with the values of its defaults.
 
-    ``for_columns`` omits logical types other than decimals, because times are converted per column. Raises
-    ``RegisteredSchemaError``, and the errors of ``source``.
+    ``reader`` is the schema with which values of this one are read. Raises ``RegisteredSchemaError``, and the errors of
+    ``source``.
     """
+    hooked = frozenset[str]() if reader is None else hooked_types(purpose, (reader.schema, reader.named))
     named: dict[str, Any] = {}
     references = resolve_references(schema, source)
     try:
         for _, other in references:
-            parse_schema(_bare(load_schema(other.text), for_columns), named_schemas=named)
-        parsed = parse_schema(_bare(load_schema(schema.text), for_columns), named_schemas=named)
+            parse_schema(annotate_types(load_schema(other.text), purpose, hooked), named_schemas=named)
+        own = annotate_types(load_schema(schema.text), purpose, hooked)
+        parsed = parse_schema(own, named_schemas=named)
         recursive = is_recursive(parsed, named)
-        convert_defaults(parsed, named, with_names=for_columns)
+        convert_defaults(parsed, named, purpose)
     except MemoryError:
         raise
     # The library raises errors of many types, some of which derive from Exception only.
@@ -173,36 +175,6 @@ def read_value(data: bytes, writer: ParsedAvro, reader: ParsedAvro | None, *, wi
     return value
 
 
-def _bare(schema: Any, for_columns: bool) -> Any:
-    """Return a schema without invalid decimals, which Avro ignores, and for columns only with decimals.
-
-    An omitted logical type is kept under another name.
-    """
-    if isinstance(schema, list):
-        return [_bare(each, for_columns) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = ("default", "symbols", "aliases")
-    bare = {name: value if name in kept else _bare(value, for_columns) for name, value in schema.items()}
-    is_decimal = schema.get("logicalType") == "decimal"
-    if "logicalType" in schema and (not _is_valid_decimal(schema) if is_decimal else for_columns):
-        bare[_NOTE] = bare.pop("logicalType")
-    return bare
-
-
-def _is_valid_decimal(schema: dict[str, Any]) -> bool:
-    """Return whether a decimal is valid (Avro's ``LogicalTypes.Decimal``), and fits into Arrow's decimals."""
-    facts: list[Any] = [schema.get("precision"), schema.get("scale", 0), schema.get("size", _DECIMAL_BYTES)]
-    if not all(type(each) is int and each >= 0 for each in facts):
-        return False
-    precision, scale, size = facts
-    most = len(str(2 ** max(8 * min(size, _DECIMAL_BYTES) - 1, 0) - 1)) - 1
-    return bool(0 < precision <= min(most, _MOST_DECIMAL_DIGITS) and scale <= precision)
-
-
-_NOTE: Final = "kafka_msgs.logical"
-
-
 class _Shapes:
     """Builds the shape of each part of a schema."""
 
@@ -220,31 +192,32 @@ class _Shapes:
             with self._fields.inside(schema["name"], schema["name"]):
                 fields = {each["name"]: self._field(each["type"]) for each in schema["fields"]}
                 return ColumnShape.of_fields(fields).after(_without_name)
-        if kind in ("enum", "fixed") and "logicalType" not in schema:
+        if schema.get(NOTE) == "decimal" and kind in ("bytes", "fixed"):
+            return ColumnShape(_decimal(schema), _without_name)
+        if kind in ("enum", "fixed"):
             return ColumnShape(_PLAIN[kind], _without_name)
         if kind == "array":
             return self.of(schema["items"]).listed()
         if kind == "map":
             return self.of(schema["values"]).mapped()
-        if schema.get("logicalType") == "decimal":
-            return ColumnShape(_decimal(schema), _without_name)
-        note = schema.get(_NOTE)
-        return ColumnShape(_TIMES[note]) if _BASES.get(note, "") == kind else self.of(kind)
+        note = schema.get(NOTE)
+        return _TIMES[note] if _BASES.get(note, "") == kind else self.of(kind)
 
     def _field(self, schema: Any) -> ColumnShape:
         self._fields.count()
         return self.of(schema)
 
     def _union(self, branches: list[Any]) -> ColumnShape:
-        others = [each for each in branches if each != "null"]
+        others = [each for each in branches if _branch(each) != "null"]
         if len(others) <= 1:
             return self.of(others[0]) if others else ColumnShape(pa.null())
         shapes = {f"member{number}": self._field(each) for number, each in enumerate(others)}
         members = dict(zip(map(_branch, others), shapes, strict=True))
 
         def member(value: Any) -> dict[str, Any]:
-            possible = (value[0],) if isinstance(value, tuple) else _PYTHON[type(value)]
-            return {next(members[each] for each in possible if each in members): value}
+            if isinstance(value, tuple):
+                return {members[value[0]]: value[1] if value[0] in _PLAIN else value}
+            return {next(members[each] for each in _PYTHON[type(value)] if each in members): value}
 
         return ColumnShape.of_fields(shapes).after(member)
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fastavro.read import LOGICAL_READERS
+from kafka_msgs.registry.avro_logical import BRANCHES, Purpose, convert
 
 __all__ = ["check_payload", "convert_defaults", "is_recursive", "load_schema"]
 
@@ -152,14 +152,14 @@ class _Walk:
         raise ValueError(f"its {len(self._data)} bytes end within the value")
 
 
-def convert_defaults(schema: Any, named: Mapping[str, Any], *, with_names: bool) -> None:
+def convert_defaults(schema: Any, named: Mapping[str, Any], purpose: Purpose) -> None:
     """Replace the defaults of all fields of a parsed schema by their values, in the form of values that were read.
 
-    ``with_names`` pairs the value of a named type in a union with the name of the type. Raises ``ValueError``,
+    For columns the value of a named type in a union is paired with the name of the type. Raises ``ValueError``,
     ``TypeError``, ``KeyError`` or ``AttributeError`` for a default that does not have the type of its field.
     """
     fields = list(_fields_with_defaults(schema, named))
-    defaults = _Defaults(named, with_names, {id(each): each["default"] for each in fields})
+    defaults = _Defaults(named, purpose, {id(each): each["default"] for each in fields})
     for each, value in [(each, defaults.value(each["type"], each["default"], 0)) for each in fields]:
         each["default"] = value
 
@@ -179,9 +179,9 @@ def _fields_with_defaults(schema: Any, named: Mapping[str, Any]) -> Iterator[Any
 class _Defaults:
     """Converts defaults in their JSON form. ``given`` contains the defaults of fields by their identity."""
 
-    def __init__(self, named: Mapping[str, Any], with_names: bool, given: Mapping[int, Any]) -> None:
+    def __init__(self, named: Mapping[str, Any], purpose: Purpose, given: Mapping[int, Any]) -> None:
         self._named = named
-        self._with_names = with_names
+        self._purpose = purpose
         self._given = given
 
     def value(self, schema: Any, given: Any, depth: int) -> Any:
@@ -198,27 +198,35 @@ class _Defaults:
         if kind == "map":
             return {name: self.value(schema["values"], each, depth + 1) for name, each in given.items()}
         if kind in ("bytes", "fixed"):
-            return _logical(schema, kind, given.encode("latin-1"))
-        if kind in ("float", "double"):
-            return float(given)
-        return _logical(schema, kind, given) if isinstance(kind, str) else self.value(kind, given, depth + 1)
+            return convert(given.encode("latin-1"), schema, self._purpose)
+        return convert(given, schema, self._purpose) if isinstance(kind, str) else self.value(kind, given, depth + 1)
 
     def _union(self, branches: list[Any], given: Any, depth: int) -> Any:
-        """Return the default of a union, which belongs to its first branch. Null is also accepted for another one."""
-        if given is None and "null" in branches:
-            return None
-        branch = _resolved(branches[0], self._named)
+        """Return the default of a union, which belongs to the first branch whose JSON form it may be."""
+        resolved = [_resolved(each, self._named) for each in branches]
+        branch = next((each for each in resolved if _may_be(each, given)), resolved[0])
         found = self.value(branch, given, depth)
-        has_name = self._with_names and isinstance(branch, dict) and "name" in branch
-        return (branch["name"], found) if has_name else found
+        if self._purpose != "columns" or not isinstance(branch, dict):
+            return found
+        return (branch["name"], found) if "name" in branch else (branch["type"], found) if BRANCHES in branch else found
 
     def _field(self, field: Any, given: Any, depth: int) -> Any:
         name = field["name"]
         return self.value(field["type"], given[name] if name in given else self._given[id(field)], depth)
 
 
-def _logical(schema: Any, kind: str, value: Any) -> Any:
-    """Return a value of a logical type in the form of values that were read."""
-    name = schema.get("logicalType") if isinstance(schema, dict) else None
-    read = LOGICAL_READERS.get(f"{kind}-{name}")
-    return value if read is None else read(value, schema, schema)
+_JSON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "array": (list,),
+    **dict.fromkeys(("int", "long"), (int,)),
+    **dict.fromkeys(("float", "double"), (int, float)),
+    **dict.fromkeys(("string", "bytes", "fixed", "enum"), (str,)),
+    **dict.fromkeys(("map", *_RECORDS), (dict,)),
+}
+"""The types of defaults in JSON, by the types of Avro."""
+
+
+def _may_be(schema: Any, given: Any) -> bool:
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    return type(given) in _JSON_TYPES.get(kind, ())

@@ -20,7 +20,7 @@ __all__ = ["decoder", "encoder"]
 
 def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
     """Return the function that encodes values with a schema."""
-    found = parse_avro(schema, schemas, for_columns=False)
+    found = parse_avro(schema, schemas, "write")
     check_arrays(schema.id, found.schema, found.named)
 
     def encode(value: Any) -> bytes:
@@ -35,7 +35,7 @@ def decoder(
     writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
 ) -> Callable[[bytes], Any]:
     """Return the function that decodes values of ``writer``, resolved to ``reader``."""
-    written = parse_avro(writer, schemas, for_columns=False)
+    read_as = None if reader is None or reader.id == writer.id else parse_avro(reader, schemas, "values")
+    written = parse_avro(writer, schemas, "values", read_as)
     check_arrays(writer.id, written.schema, written.named)
-    read_as = None if reader is None or reader.id == writer.id else parse_avro(reader, schemas, for_columns=False)
     return lambda data: read_value(data, written, read_as, with_names=False)

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError, shown
 from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.registry.json_values import parse_json
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
 try:
@@ -83,7 +84,7 @@ class JsonReader:
         change = self._shape.change
 
         def decoded(payload: bytes) -> object:
-            value = json.loads(payload)
+            value = parse_json(payload)
             return value if change is None or value is None else change(value)
 
         return decoded

@@ -50,7 +50,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading Protobuf", extra="registry", package="grpcio-tools") from error
 
-__all__ = ["ProtobufReader", "compile_schema", "read_message_indexes"]
+__all__ = ["ProtobufReader", "compile_file_set", "compile_schema", "parse_message", "read_message_indexes"]
 
 _SCALARS: Final = {
     FieldDescriptor.TYPE_BOOL: pa.bool_(),
@@ -120,7 +120,7 @@ class ProtobufReader:
             place, start = read_message_indexes(payload)
             if (name := names.at(place)) != self._name:
                 raise ValueError(f"it is a {name}, not a {self._name}")
-            message = self._message.FromString(payload[start:])
+            message = parse_message(self._message, payload[start:])
             return change(message) if change else message
 
         return decoded
@@ -168,6 +168,14 @@ def _content(names: Sequence[str], absent: frozenset[str], message: Any) -> dict
 def _microseconds(value: Any) -> int:
     """Return a Timestamp or a Duration in microseconds; the nanoseconds of a Duration have its sign."""
     return int(value.seconds) * _US + int(value.nanos / 1000)
+
+
+def parse_message(cls: Any, data: bytes) -> Any:
+    """Return the message in bytes. Raises ``ValueError`` for a message without a required field, as Java does."""
+    message = cls.FromString(data)
+    if not message.IsInitialized():
+        raise ValueError(f"it has no {', '.join(message.FindInitializationErrors())}, which is required")
+    return message
 
 
 def read_message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
@@ -225,13 +233,18 @@ class _Names:
 
 def compile_schema(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
     """Return the types of a schema and its dependencies, and the names of the messages in the schema itself."""
-    files = tuple((name, other.text) for name, other in resolve_references(schema, source))
-    found = FileDescriptorSet.FromString(_protoc(schema.id, schema.text, files))
+    found = FileDescriptorSet.FromString(compile_file_set(schema, source))
     pool = DescriptorPool()
     for file in found.file:
         pool.AddSerializedFile(file.SerializeToString())
     own = found.file[-1]
     return pool, _Names(own.package, own.message_type)
+
+
+def compile_file_set(schema: RegisteredSchema, source: SchemaResolver) -> bytes:
+    """Return the ``FileDescriptorSet`` of a schema: its dependencies, each after its own ones, and the schema."""
+    files = tuple((name, other.text) for name, other in resolve_references(schema, source))
+    return _protoc(schema.id, schema.text, files)
 
 
 @lru_cache(maxsize=256)

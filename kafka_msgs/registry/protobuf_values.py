@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
 from kafka_msgs.primitives import write_uvarint
-from kafka_msgs.registry.protobuf import compile_schema, read_message_indexes
+from kafka_msgs.registry.protobuf import compile_schema, parse_message, read_message_indexes
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
 
 try:
@@ -50,7 +50,7 @@ def decoder(
         name = names.at(place)
         if message is not None and name != message:
             raise ValueError(f"it is a {name}, not a {message}")
-        return _message_class(pool, target, name).FromString(data[start:])
+        return parse_message(_message_class(pool, target, name), data[start:])
 
     return decode
 

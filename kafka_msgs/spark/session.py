@@ -34,6 +34,7 @@ _SOURCES: Final = {
 _REGISTERED: Final[WeakKeyDictionary[SparkSession, FilesystemOptions]] = WeakKeyDictionary()
 """The filesystem options with which the sources were registered, by session."""
 
+_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _BY_DEFAULT: Final = ("-default.xml", "Set by Spark to default values")
 """The suffixes of Hadoop's source names for default settings."""
 
@@ -51,20 +52,21 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     if ship:
         ship_code(spark)
     known = _REGISTERED[spark] = FilesystemOptions.from_mapping(settings or {}).over(session_settings(spark))
+    pushes_filters = spark.conf.get(_PUSHDOWN, "false") == "true"
     for module, name in _SOURCES.items():
         try:
             source = getattr(import_module(module), name)
         except MissingExtraError:
             continue
-        spark.dataSource.register(_with_settings(source, known))
+        spark.dataSource.register(_with_settings(source, known, pushes_filters=pushes_filters))
     register_functions(spark)
 
 
-def _with_settings(source: type[Any], fs_options: FilesystemOptions) -> type[Any]:
-    """Return a source class with filesystem options, which is sent to the workers together with them."""
-    if not fs_options.items or not hasattr(source, "fs_options"):
-        return source
-    return type(source.__name__, (source,), {"fs_options": fs_options, "__doc__": source.__doc__})
+def _with_settings(source: type[Any], fs_options: FilesystemOptions, *, pushes_filters: bool) -> type[Any]:
+    """Return a source class with the settings of a session, which is sent to the workers together with them."""
+    settings = {"fs_options": fs_options, "pushes_filters": pushes_filters}
+    own = {name: value for name, value in settings.items() if getattr(source, name, value) != value}
+    return type(source.__name__, (source,), {**own, "__doc__": source.__doc__}) if own else source
 
 
 def registered_settings(spark: SparkSession) -> FilesystemOptions:

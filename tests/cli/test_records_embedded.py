@@ -121,6 +121,48 @@ def test_filters(run: Run, broker: EmbeddedBroker, topic: str, at: tuple[str, ..
     assert run("consume", topic, *at, "--match-key", "(").exit_code == 2
 
 
+def test_an_expression_selects_records_by_their_fields(
+    run: Run, broker: EmbeddedBroker, topic: str, at: tuple[str, ...]
+) -> None:
+    for number in range(10):
+        value = json.dumps({"amount": number, "customer": {"city": "Ulm" if number % 2 else "Bonn"}}).encode()
+        write(broker, topic, value, key=b"k%d" % number, timestamp=number, headers=[("source", b"web")])
+    write(broker, topic, b"no JSON", None)
+
+    def keys(expression: str, *options: str) -> bytes:
+        return consumed(run, topic, *at, "--where", expression, "-f", "%k ", *options)
+
+    assert keys("value.amount > 7") == b"k8 k9 "
+    assert keys("value.customer.city = 'Ulm' and offset < 4") == b"k1 k3 "
+    assert keys("headers.source = 'web' and key in ('k2', 'k5')") == b"k2 k5 "
+    assert keys("timestamp between 3 and 4 and partition = 0 and topic like 't%'") == b"k3 k4 "
+    assert keys("value.amount > 2", "--match-key", "[01234]") == b"k3 k4 "
+    assert keys("value is null", "--null-marker", "-") == b"- "
+
+
+def test_values_that_cannot_be_decoded_are_reported(
+    run: Run, broker: EmbeddedBroker, topic: str, at: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    write(broker, topic, b'{"a": 1}', b"no JSON", b"NaN")
+    assert consumed(run, topic, *at, "--where", "value.a = 1") == b'{"a": 1}\n'
+    assert f"{topic}: 2 keys or values could not be decoded for value.a = 1" in caplog.text
+
+
+def test_an_expression_reads_records_of_internal_topics_by_their_messages(
+    run: Run, broker: EmbeddedBroker, admin: Admin, topic: str, at: tuple[str, ...]
+) -> None:
+    admin.alter_group_offsets(topic, {TopicPartition(topic, 0): 17}).all()
+    where = f"key.group = '{topic}' and value.offset = 17"
+    lines = consumed(run, "__consumer_offsets", *at, "--where", where, "--output", "jsonl").splitlines()
+    assert [json.loads(line)["value"]["offset"] for line in lines] == [17]
+
+
+def test_a_mistake_in_an_expression_is_a_usage_error(run: Run, topic: str, at: tuple[str, ...]) -> None:
+    result = run("consume", topic, *at, "--where", "value.amount >")
+    assert result.exit_code == 2
+    assert "at character 15: a column, a number or a text in quotes is expected" in " ".join(result.stderr.split())
+
+
 def test_a_closed_pipe_leaves_the_printed_records_committed(
     broker: EmbeddedBroker, admin: Admin, topic: str, at: tuple[str, ...]
 ) -> None:

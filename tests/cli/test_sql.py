@@ -12,11 +12,14 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_msgs.cli.sql import SqlQuery
 from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.records import BatchBuilder
+from kafka_msgs.registry import PayloadSerializer, StaticSchemas
 from tests.support.command_line import Run
 from tests.support.recordings import GROUP_LOGS
 
@@ -136,3 +139,44 @@ def test_a_query_that_cannot_be_answered_is_refused(fails: Callable[..., str], q
 def test_the_extra_is_named_where_it_is_missing(fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert "kafka-msgs sql needs duckdb: pip install 'kafka-msgs[sql]'" in fails("sql", "SELECT 1")
+
+
+def test_an_expression_selects_the_rows_of_a_table(run: Run) -> None:
+    query = f"SELECT l.offset AS at, value FROM log('{ORDERS}') l ORDER BY ALL"
+    every = rows(run, query)
+    result = run("sql", query, "--where", "value.order >= 1003 and partition = 0", "--json")
+    found = json.loads(result.stdout)
+    assert found == [row for row in every if json.loads(row["value"])["order"] >= 1003]
+    assert 0 < len(found) < len(every)
+    result = run("sql", f"SELECT count(*) AS n FROM log('{ORDERS}')", "--where", "value.order >= 1003", "--json")
+    assert json.loads(result.stdout) == [{"n": len(found)}]
+    assert run("sql", query, "--where", "order = 1").exit_code == 2
+
+
+def test_an_expression_selects_the_exported_records(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    where = ("--where", "value.order >= 1003 and timestamp > '2020-01-01'", "--columns", "offset,key")
+    result = run("pipeline", "records", str(ORDERS), "--out", str(out), *where)
+    assert result.exit_code == 0, result.output
+    found = pq.read_table(out / "current" / "records")
+    assert 0 < found.num_rows < rows(run, f"SELECT count(*) AS n FROM log('{ORDERS}')")[0]["n"]
+    assert {"offset", "key"} <= {*found.column_names}
+    assert "value" not in found.column_names
+
+
+def test_an_expression_decodes_registry_payloads(run: Run, tmp_path: Path) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "amount", "type": "double"}]}
+    listed = [{"subject": "s", "version": 1, "id": 7, "schema": json.dumps(schema)}]
+    (tmp_path / "schemas.json").write_text(json.dumps(listed))
+    schemas = StaticSchemas.from_file(tmp_path / "schemas.json")
+    serialize = PayloadSerializer(schemas.by_id(7), schemas)
+    builder = BatchBuilder()
+    for number in range(5):
+        builder.append(None, serialize({"amount": number / 2}), timestamp=1)
+    builder.append(None, b"\0\0\0\0\7", timestamp=1)
+    directory = tmp_path / "events-0"
+    directory.mkdir()
+    (directory / f"{0:020}.log").write_bytes(builder.build())
+    query = f"SELECT l.offset AS at FROM log('{directory}') l"
+    result = run("sql", query, "--where", "value.amount > 1", "--registry", str(tmp_path / "schemas.json"), "--json")
+    assert json.loads(result.stdout) == [{"at": 3}, {"at": 4}]

@@ -144,19 +144,19 @@ def test_a_default_of_another_type_is_an_error_of_the_schema(kind: Any, default:
 
 
 @pytest.mark.parametrize(
-    ("precision", "scale", "value"),
+    ("precision", "scale", "column", "value"),
     [
-        (64, 2, Decimal("2.56")),
-        (0, 0, b"\1\0"),
-        (-1, 0, b"\1\0"),
-        (100, 2, b"\1\0"),
-        (2, 5, b"\1\0"),
-        ("4", 0, b"\1\0"),
+        (64, 2, Decimal("2.56"), Decimal("2.56")),
+        (0, 0, b"\1\0", b"\1\0"),
+        (-1, 0, b"\1\0", b"\1\0"),
+        (100, 2, b"\1\0", Decimal("2.56")),
+        (2, 5, b"\1\0", b"\1\0"),
+        ("4", 0, b"\1\0", b"\1\0"),
     ],
 )
-def test_decimals_of_unusual_precision(precision: Any, scale: int, value: Any) -> None:
+def test_decimals_of_unusual_precision(precision: Any, scale: int, column: Any, value: Any) -> None:
     source = schemas(json.dumps({"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}))
-    assert read(source, 1, payload(1, b"\x04\1\0")).values.to_pylist() == [value]
+    assert read(source, 1, payload(1, b"\x04\1\0")).values.to_pylist() == [column]
     assert decoder(source.by_id(1), None, source, None)(b"\x04\1\0") == value
 
 

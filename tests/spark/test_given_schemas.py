@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, IsNotNull, Not
 from pyspark.sql.types import LongType, StringType, StructType
 
 from kafka_msgs.errors import OptionError
@@ -46,3 +48,54 @@ def test_properties_of_the_catalog_are_no_options() -> None:
     assert KafkaLogSource(options).schema().names
     with pytest.raises(OptionError, match="ownr"):
         KafkaLogSource({**options, "ownr": "root"}).schema()
+
+
+CREATED = {"provider": "kafka-log", "owner": "root", "location": "x"}
+
+
+def test_a_table_of_the_catalog_keeps_its_options_in_its_columns() -> None:
+    options = {"path": str(LOGS / "prices-0"), "columns": "topic,offset", "fs.s3a.secret.key": "hidden"}
+    copies = {f"option.{name}": value for name, value in options.items()}
+    stored = StructType.fromJson(json.loads(KafkaLogSource({**options, **copies, **CREATED}).schema().json()))
+    assert stored.names == ["topic", "offset", "_error"]
+    assert "hidden" not in stored.json()
+    reader: Any = KafkaLogSource({}).reader(stored)
+    assert reader.reading.columns == ("topic", "offset", "_error")
+    rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    assert {row["topic"] for row in rows} == {"prices"}
+    other: Any = KafkaLogSource({"path": str(GROUP_LOGS / "orders-0")}).reader(stored)
+    assert other.plan.paths == (str(GROUP_LOGS / "orders-0"),), "options of the query come first"
+
+
+def test_columns_of_other_reads_have_no_options() -> None:
+    schema = KafkaLogSource({"path": str(LOGS / "prices-0")}).schema()
+    assert all(not field.metadata for field in schema.fields)
+
+
+def test_a_table_with_given_columns_is_told_what_to_write() -> None:
+    given = StructType().add("topic", StringType()).add("offset", LongType())
+    with pytest.raises(
+        OptionError, match=r"write CREATE TABLE t USING `kafka-log` OPTIONS \(path 'DIR'\) without columns"
+    ):
+        KafkaLogSource({}).reader(given)
+
+
+class Planned(KafkaLogSource):
+    """The source in a session that passes filters."""
+
+    pushes_filters = True
+
+
+def test_filters_that_options_could_apply_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    filters: list[Filter] = [EqualTo(("topic",), "prices"), Not(EqualTo(("partition",), 1)), IsNotNull(("key",))]
+    assert list(Planned({"path": str(LOGS)}).reader(StructType()).pushFilters(filters)) == filters
+    assert [record.getMessage() for record in caplog.records] == [
+        "kafka-log reads all files for a filter on topic; select them with the option topics",
+        "kafka-log reads all files for a filter on partition; select them with the option partitions",
+    ]
+    caplog.clear()
+    selected = {"path": str(LOGS), "topics": "prices", "partitions": "0"}
+    assert list(Planned(selected).reader(StructType()).pushFilters(filters)) == filters
+    assert not caplog.records
+    unseen = KafkaLogSource({"path": str(LOGS)}).reader(StructType())
+    assert type(unseen).pushFilters is DataSourceReader.pushFilters, "Spark refuses other readers without pushdown"

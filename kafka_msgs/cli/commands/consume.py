@@ -12,6 +12,7 @@ import click
 from kafka_msgs.cli.broker_options import ClusterOptions, broker_options
 from kafka_msgs.cli.record_commands.record_filters import header_pattern, pattern, record_filter
 from kafka_msgs.cli.record_commands.record_printers import Part, RecordPrinter, parse_delimiter, parse_format
+from kafka_msgs.cli.record_commands.where_option import parse_where_option, where_option
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.render.records import DECODERS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kafka_msgs.cli.record_commands.start_positions import Start
     from kafka_msgs.client import Client
     from kafka_msgs.client.consumer import Consumer
+    from kafka_msgs.registry.schemas import SchemaResolver
 
 __all__ = ["consume_command"]
 
@@ -93,6 +95,7 @@ def _start(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     multiple=True,
     help="Print only records with this header, whose value contains a match; may be repeated.",
 )
+@where_option
 @click.option("--key-decoder", type=click.Choice(_DECODERS), help="Key format; text by default.")
 @click.option("--value-decoder", type=click.Choice(_DECODERS), help="Value format; text by default.")
 @click.option(
@@ -146,6 +149,7 @@ def consume_command(
     keys: tuple[re.Pattern[bytes], ...],
     values: tuple[re.Pattern[bytes], ...],
     headers: tuple[tuple[str, re.Pattern[bytes]], ...],
+    where: str | None,
     template: tuple[Part, ...] | None,
     output_format: str,
     **output: Any,
@@ -178,12 +182,13 @@ def consume_command(
         "auto_commit": False,
     }
     printer = _printer(cluster, template, output_format, output)
+    selection = parse_where_option(where, _schemas(cluster, output["registry"]))
     with cluster.client() as client, Consumer(client, **options) as consumer:
         begun = _begin(client, consumer, names, group, partitions, start)
         client.core.final_deadline = None
         with counting("records read", when=not sys.stdout.isatty()) as progress:
             consumption = Consumption(
-                consumer, record_filter(keys, values, headers), printer, progress,
+                consumer, record_filter(keys, values, headers, selection), printer, progress,
                 ends=begun.ends if begun and until_end else None, stall_seconds=cluster.timeout,
                 max_records=max_messages, commits=group is not None and not no_commit,
             )  # fmt: skip
@@ -191,8 +196,21 @@ def consume_command(
                 consumption.run()
             except KeyboardInterrupt:
                 echo(f"{consumption.printed} record{'' if consumption.printed == 1 else 's'} read", err=True)
+            finally:
+                if selection is not None:
+                    selection.report(", ".join(names))
     if begun and until_end and begun.leaderless:
         ctx.exit(1)
+
+
+def _schemas(cluster: ClusterOptions, registry: str | None) -> SchemaResolver | None:
+    """Return the schemas of the option or of the connection profile, or None without one."""
+    url = registry or cluster.registry
+    if url is None:
+        return None
+    from kafka_msgs.cli.record_commands.registry_payloads import open_registry
+
+    return open_registry(url, cluster.timeout)
 
 
 def _begin(
@@ -216,18 +234,18 @@ def _printer(
     cluster: ClusterOptions, template: tuple[Part, ...] | None, output_format: str, output: Mapping[str, Any]
 ) -> RecordPrinter:
     """Return the printer of the output options. With a format and in raw output, payloads are unchanged by default."""
-    registry = output["registry"] or cluster.registry
+    schemas = _schemas(cluster, output["registry"])
     exact = template is not None or output_format == "raw"
 
     def decoder(name: str | None, default: str) -> Callable[[Any], Any]:
         chosen = name or default
         if chosen != _REGISTRY:
             return bytes if exact and name is None else DECODERS[chosen]
-        if registry is None:
+        if schemas is None:
             raise click.UsageError("the decoder registry needs --registry")
-        from kafka_msgs.cli.record_commands.registry_payloads import open_registry, payload_decoder
+        from kafka_msgs.cli.record_commands.registry_payloads import payload_decoder
 
-        return payload_decoder(open_registry(registry, cluster.timeout))
+        return payload_decoder(schemas)
 
     return RecordPrinter(
         output_format, template,

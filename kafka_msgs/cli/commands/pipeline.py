@@ -18,6 +18,8 @@ from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
 from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
 from kafka_msgs.cli.output_options import isolation_option
+from kafka_msgs.cli.record_commands.where_option import where_option
+from kafka_msgs.cli.registry_options import registry_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
@@ -198,6 +200,8 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
 @click.option("--partition", "partitions", type=int, multiple=True, help="Export only this partition; may be repeated.")
 @click.option("--control", is_flag=True, help="Include control records.")
 @isolation_option
+@where_option
+@registry_option
 @click.option(
     "--compression",
     type=click.Choice(["snappy", "zstd", "lz4", "none"]),

@@ -1,13 +1,17 @@
-"""The record filters of ``consume``: regular expressions for keys, values and headers."""
+"""The record filters of ``consume``: regular expressions for keys, values and headers, and an expression."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from kafka_msgs.records import ConsumerRecord, Payload
+
+if TYPE_CHECKING:
+    from kafka_msgs.registry.record_filter import RecordFilter
 
 __all__ = ["header_pattern", "pattern", "record_filter"]
 
@@ -29,15 +33,22 @@ def header_pattern(text: str) -> tuple[str, Pattern]:
 
 
 def record_filter(
-    keys: Sequence[Pattern], values: Sequence[Pattern], headers: Sequence[tuple[str, Pattern]]
+    keys: Sequence[Pattern],
+    values: Sequence[Pattern],
+    headers: Sequence[tuple[str, Pattern]],
+    selection: RecordFilter | None = None,
 ) -> Callable[[ConsumerRecord], bool]:
-    """Return a function that reports whether a record matches every pattern. Null matches no pattern."""
+    """Return a function that reports whether a record matches every pattern and the selection.
+
+    Null matches no pattern.
+    """
 
     def matches(record: ConsumerRecord) -> bool:
         return (
             all(_found(pattern, record.key) for pattern in keys)
             and all(_found(pattern, record.value) for pattern in values)
             and all(any(name == n and _found(each, value) for n, value in record.headers) for name, each in headers)
+            and (selection is None or selection.matches(record))
         )
 
     return matches

@@ -15,11 +15,12 @@ from pyspark.sql.types import StructType
 
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
+from kafka_msgs.spark.sources.catalog_tables import restore_options, store_options
 from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
 from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
-from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
+from kafka_msgs.spark.sources.read_plan import FilterObserver, LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
 
 __all__ = ["KafkaLogSource", "decoded_columns", "log_reading", "reading_of", "selected_columns"]
@@ -54,6 +55,8 @@ class KafkaLogSource(DataSource):
 
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """The filesystem options of the session."""
+    pushes_filters: ClassVar[bool] = False
+    """Whether the session passes filters to sources. Spark refuses readers with ``pushFilters`` if it does not."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = dict(options)
@@ -66,12 +69,12 @@ class KafkaLogSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns."""
         reader, _ = self._read(StructType())
-        return reader.reading.schema
+        return store_options(reader.reading.schema, self._options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a table."""
         reader, _ = self._read(schema)
-        return reader
+        return FilterObserver(reader.plan, reader.reading) if self.pushes_filters else reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
@@ -85,7 +88,7 @@ class KafkaLogSource(DataSource):
         return LogWriter(writing)
 
     def _read(self, schema: StructType) -> tuple[LogReader, StreamOptions]:
-        options = Options(self.name(), self._options, self.fs_options)
+        options = Options(self.name(), restore_options(schema, self._options), self.fs_options)
         found = LogReader(ReadPlan.of(self.name(), options), log_reading(options)), StreamOptions.of(options)
         options.done()
         check_schema(self.name(), schema, found[0].reading.schema)

@@ -16,6 +16,7 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
+from kafka_msgs.spark.sources.catalog_tables import OF_CATALOG, own_options
 from kafka_msgs.suggestions import no_such
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "MODES", "PERMISSIVE", "Options", "check_schema"]
@@ -26,11 +27,10 @@ DROPMALFORMED: Final = "DROPMALFORMED"
 MODES: Final = (PERMISSIVE, FAILFAST, DROPMALFORMED)
 """The handling of unreadable data: a row with the reason, an error that ends the job, or dropping it."""
 
-_OF_CATALOG: Final = frozenset(
-    ["collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "serialization.format",
-     "table_type"]
-)  # fmt: skip
-"""The properties of a table in Spark's catalog, which it passes with the options (``TableCatalog``)."""
+_NO_PATH: Final = (
+    "a file or a directory is needed. For a table in Spark's catalog, write CREATE TABLE t USING `kafka-log` OPTIONS "
+    "(path 'DIR') without columns; for other sources SELECT * FROM t WITH (path = 'DIR'), or CREATE TEMPORARY VIEW"
+)
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -48,7 +48,8 @@ class Options:
     def __init__(self, source: str, given: Mapping[str, str], session: FilesystemOptions = NO_OPTIONS) -> None:
         self._source = source
         self._session = session
-        self._given = {name.lower(): value for name, value in given.items() if name.lower() not in _OF_CATALOG}
+        named = {name.lower(): value for name, value in given.items() if name.lower() not in OF_CATALOG}
+        self._given = own_options(named)
         self._asked: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str | None:
@@ -74,7 +75,7 @@ class Options:
         found = [] if single is None else [single]
         found += [] if several is None else self._list("paths", several)
         if not found or not all(found):
-            self.refuse("path", "a file or a directory is needed")
+            self.refuse("path", _NO_PATH)
         return tuple(found)
 
     def names(self, name: str) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from attrs import evolve, field, frozen
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition, Not
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.location import mask_uri
@@ -30,7 +30,7 @@ from kafka_msgs.spark.sources.splits import (
     with_transactions,
 )
 
-__all__ = ["LogReader", "ReadPlan"]
+__all__ = ["FilterObserver", "LogReader", "ReadPlan"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _UNCOMMITTED: Final = "read_uncommitted"
@@ -150,3 +150,32 @@ class LogReader(DataSourceReader):
     def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         return rows_of(part, self.reading)
+
+
+class FilterObserver(LogReader):
+    """Reads the parts of a plan, and logs a warning for filters that options could apply before reading.
+
+    It leaves all filters to Spark, whose plan of a DataFrame has the files for one set of filters: another use of the
+    DataFrame in the same query would get the rows of the wrong filter.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Return all filters."""
+        columns = {name for each in filters for name in _columns_of(each)}
+        for column, option, given in (
+            ("topic", "topics", self.plan.topics),
+            ("partition", "partitions", self.plan.partitions),
+        ):
+            if column in columns and given is None:
+                _LOG.warning(
+                    "%s reads all files for a filter on %s; select them with the option %s",
+                    self.plan.source,
+                    column,
+                    option,
+                )
+        return filters
+
+
+def _columns_of(given: Filter) -> tuple[str, ...]:
+    child = given.child if isinstance(given, Not) else given
+    return tuple(getattr(child, "attribute", ()))[:1]
