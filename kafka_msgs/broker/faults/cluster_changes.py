@@ -11,11 +11,11 @@ from typing import Protocol
 from attrs import field, frozen
 
 from kafka_msgs.broker.broker_interface import BrokerInterface, FollowerView
+from kafka_msgs.broker.client_session import VirtualBroker
 from kafka_msgs.broker.controller.elections import elect_leader, replace_replicas
 from kafka_msgs.broker.controller.image import PartitionRegistration
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic
-from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.runtime.timeline_map import partition_for_key
 from kafka_msgs.validators import int_range

@@ -22,8 +22,7 @@ from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, Fence, rebalance_timer_key, schedule_session, session_timer_key
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.page.classic_assignment import written_assignment
-from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat
+from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat, written_assignment
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records

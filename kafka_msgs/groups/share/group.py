@@ -1,4 +1,4 @@
-"""A share group (KIP-932) and its members: ``ShareGroup`` of Kafka. Only the appliers change it."""
+"""A share group (KIP-932), its members and its records: ``ShareGroup`` of Kafka. Only the appliers change it."""
 
 from __future__ import annotations
 

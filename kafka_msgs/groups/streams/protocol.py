@@ -1,4 +1,4 @@
-"""The streams group protocol as rows of the coordinator's tables."""
+"""The streams group protocol for the coordinator: its apis, appliers and hooks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from kafka_msgs.groups.modern_group import (
     set_target_metadata,
 )
 from kafka_msgs.groups.operation import OperationContext, ShardState, subscribe
-from kafka_msgs.groups.runtime.hard_state import Applier
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.description_cleanup import clean_up
 from kafka_msgs.groups.streams.extension import streams_extension
