@@ -29,9 +29,12 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "can_compute_assignment",
+    "check_capacity",
     "check_fetch",
     "committing_member",
     "epoch_name",
+    "fenced_epoch",
+    "find_group",
     "group_of_record",
     "member_timer",
     "rebalance_timer_key",
@@ -44,6 +47,7 @@ __all__ = [
     "set_target_metadata",
     "stale",
     "static_member_of_request",
+    "unreleased_instance",
 ]
 
 JOIN_EPOCH: Final = 0
@@ -158,6 +162,41 @@ class ModernGroup(Group, Generic[M, A]):
         """Record that the hash was computed."""
         self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
         self.soft.epoch = self.epoch
+
+
+def find_group(op: OperationContext, cls: type[G], group_id: str, name: str = "Group") -> G:
+    """Return a group of one kind. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, whose message calls it ``name``."""
+    group = op.state.groups.get(group_id)
+    if isinstance(group, cls):
+        return group
+    message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a {cls.kind} group."
+    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def check_capacity(group: ModernGroup[Any, Any], size: int, member_id: str, instance_id: str | None = None) -> None:
+    """Refuse a new member of a full group with GROUP_MAX_SIZE_REACHED. One that replaces a static member is not new."""
+    known = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
+    if not known and len(group.members) >= size:
+        message = f"The {group.kind} group has reached its maximum capacity of {size} members."
+        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
+
+
+def fenced_epoch(kind: GroupKind, epoch: int, known: int, also: str = "") -> GroupError:
+    """Return the error for a heartbeat at another epoch than the one that the coordinator knows."""
+    message = (
+        f"The {kind} group member has a {'greater' if epoch > known else 'smaller'} member epoch ({epoch}) than the "
+        f"one known by the group coordinator ({known}){also}. The member must abandon all its partitions and rejoin."
+    )
+    return GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
+
+
+def unreleased_instance(member_id: str, instance_id: str | None, owner_id: str) -> GroupError:
+    """Return the error for a member that joins with the instance id of a member that has not left."""
+    message = (
+        f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
+        f"owned by {owner_id} member."
+    )
+    return GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
 
 
 def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:

@@ -13,11 +13,11 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, from_current_assignment
-from kafka_msgs.groups.consumer.membership import fence_member, find_group
+from kafka_msgs.groups.consumer.membership import fence_member
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_rebalance, schedule_session
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_rebalance, schedule_session
 from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
@@ -49,7 +49,10 @@ def describe(
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a consumer group has an error in its entry."""
     return each_group(
-        group_ids, lambda group_id: _group(op, find_group(op, group_id)), refuse_description, context.version
+        group_ids,
+        lambda group_id: _group(op, find_group(op, ConsumerGroup, group_id)),
+        refuse_description,
+        context.version,
     )
 
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_session
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_session
 from kafka_msgs.groups.modern_records import (
     apply_group,
     apply_target,
@@ -24,7 +24,7 @@ from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.message import Message
@@ -85,7 +85,9 @@ def describe(
     op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a share group has an error in its entry."""
-    return each_group(group_ids, lambda group_id: _group(op, find_group(op, group_id)), _refuse, context.version)
+    return each_group(
+        group_ids, lambda group_id: _group(op, find_group(op, ShareGroup, group_id)), _refuse, context.version
+    )
 
 
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:

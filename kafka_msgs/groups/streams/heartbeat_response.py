@@ -15,13 +15,13 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.soft_state import TopicCreation
 from kafka_msgs.groups.streams.target_assignment import TAGS
 from kafka_msgs.groups.streams.tasks import TaskId, grouped
@@ -127,7 +127,7 @@ def request_internal_topics(
 
 def creation_failed(op: OperationContext, group_id: str, reason: str) -> None:
     """Record why the topics of a group could not be created. The next status reports it."""
-    group = live_group(op, group_id)
+    group = find_group(op, StreamsGroup, group_id)
     known = group.soft.creation or TopicCreation()
     group.soft.creation = evolve(known, failure=reason)
 
