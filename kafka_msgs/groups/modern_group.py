@@ -14,7 +14,7 @@ from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group import Committer, Group
+from kafka_msgs.groups.group import Committer, ExpiryCondition, Group, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
@@ -137,6 +137,25 @@ class ModernGroup(Group, Generic[M, A]):
         if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
             return "Stable"
         return "Reconciling"
+
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
+        """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
+        check_fetch(op, self, member_id, epoch)
+
+    def validate_offset_delete(self, op: GroupOperation) -> None:
+        """Accept: topics that the group reads are excluded one by one."""
+
+    def validate_delete(self, op: GroupOperation) -> None:
+        """Check that the group has no members."""
+        if self.members:
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
+
+    def cancel_timers(self, op: GroupOperation) -> None:
+        """Do nothing: an empty group has no timers."""
+
+    def offset_expiration(self) -> ExpiryCondition | None:
+        """Return the condition for an offset to be expired: it depends on the time of the commit."""
+        return is_expired
 
     def member(self, member_id: str) -> M:
         """Return a member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID."""
