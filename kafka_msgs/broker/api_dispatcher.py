@@ -1,4 +1,4 @@
-"""Request dispatch: the APIs and versions that the cluster supports, and error handling for failed handlers."""
+"""Request dispatch, with the APIs and versions of the cluster and of each Kafka release, and failed handlers."""
 
 from __future__ import annotations
 

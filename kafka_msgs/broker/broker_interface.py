@@ -1,4 +1,4 @@
-"""The interface of the cluster for request handlers and coordinators."""
+"""The interface of the cluster for request handlers and coordinators, and the offsets that a follower shows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from attrs import frozen
 
 from kafka_msgs.broker.client_metrics import ClientMetrics
-from kafka_msgs.broker.client_session import ClientSession
+from kafka_msgs.broker.client_session import ClientSession, VirtualBroker
 from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.image import PartitionKey
 from kafka_msgs.broker.log_manager import LogManager
 from kafka_msgs.broker.storage import PartitionLog, VerificationGuard
-from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError

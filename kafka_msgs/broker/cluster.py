@@ -18,7 +18,7 @@ from uuid import UUID
 from kafka_msgs.broker.api_dispatcher import ApiDispatcher
 from kafka_msgs.broker.broker_interface import Authorizer, FollowerView, TransactionJoiner
 from kafka_msgs.broker.client_metrics import ClientMetrics
-from kafka_msgs.broker.client_session import ClientSession
+from kafka_msgs.broker.client_session import Address, BrokerListeners, ClientSession, VirtualBroker
 from kafka_msgs.broker.cluster_storage import ClusterStorage
 from kafka_msgs.broker.config import BrokerConfig
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
@@ -45,7 +45,6 @@ from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping
 from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
-from kafka_msgs.broker.virtual_broker import Address, BrokerListeners, VirtualBroker
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from kafka_msgs.broker.client_session import VirtualBroker
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.config_changes import MIN_IN_SYNC
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
 from kafka_msgs.broker.controller.image import MetadataImage
 from kafka_msgs.broker.controller.image_types import STARTING_FEATURES
-from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.broker_registration_change_record import BrokerRegistrationChangeRecord

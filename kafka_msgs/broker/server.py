@@ -15,8 +15,8 @@ from kafka_msgs.broker.config import LAST_PORT, ListenerConfig
 from kafka_msgs.errors import BrokerStartError
 
 if TYPE_CHECKING:
+    from kafka_msgs.broker.client_session import Address
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.virtual_broker import Address
 
 __all__ = ["BrokerServer"]
 

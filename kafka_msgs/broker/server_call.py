@@ -13,9 +13,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from attrs import define, evolve, frozen
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
-from kafka_msgs.broker.client_session import ClientSession
+from kafka_msgs.broker.client_session import ClientSession, VirtualBroker
 from kafka_msgs.broker.quotas import QuotaMeter, QuotaMeters
-from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, RequestRefusedError

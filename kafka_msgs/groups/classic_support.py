@@ -77,6 +77,10 @@ class DualProtocolMember(ModernMember, Protocol):
     def member_id(self) -> str: ...
 
     @property
+    def metadata(self) -> Any:
+        """The value of the member's record."""
+
+    @property
     def classic(self) -> ClassicMetadata | None: ...
 
     @property

@@ -36,10 +36,9 @@ def _list_groups(
 ) -> list[ListedGroup | GroupError]:
     states = {state.lower().strip() for state in request.states_filter}
     kinds = {kind.lower() for kind in request.types_filter}
-    groups = (op.state.groups[group_id] for group_id in iter_kafka_order(op.state.groups))
     return [
         group.listed()
-        for group in groups
+        for group in map(op.state.groups.__getitem__, iter_kafka_order(op.state.groups))
         if (not states or group.state_filter(op) in states) and (not kinds or group.kind in kinds)
     ]
 

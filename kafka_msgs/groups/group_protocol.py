@@ -24,9 +24,8 @@ from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.message import Message, Request, Response

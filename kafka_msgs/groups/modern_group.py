@@ -14,7 +14,7 @@ from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group import Committer, Group
+from kafka_msgs.groups.group import Committer, ExpiryCondition, Group, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
@@ -29,9 +29,12 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "can_compute_assignment",
+    "check_capacity",
     "check_fetch",
     "committing_member",
     "epoch_name",
+    "fenced_epoch",
+    "find_group",
     "group_of_record",
     "member_timer",
     "rebalance_timer_key",
@@ -44,6 +47,7 @@ __all__ = [
     "set_target_metadata",
     "stale",
     "static_member_of_request",
+    "unreleased_instance",
 ]
 
 JOIN_EPOCH: Final = 0
@@ -134,6 +138,25 @@ class ModernGroup(Group, Generic[M, A]):
             return "Stable"
         return "Reconciling"
 
+    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
+        """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
+        check_fetch(op, self, member_id, epoch)
+
+    def validate_offset_delete(self, op: GroupOperation) -> None:
+        """Accept: topics that the group reads are excluded one by one."""
+
+    def validate_delete(self, op: GroupOperation) -> None:
+        """Check that the group has no members."""
+        if self.members:
+            raise GroupError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
+
+    def cancel_timers(self, op: GroupOperation) -> None:
+        """Do nothing: an empty group has no timers."""
+
+    def offset_expiration(self) -> ExpiryCondition | None:
+        """Return the condition for an offset to be expired: it depends on the time of the commit."""
+        return is_expired
+
     def member(self, member_id: str) -> M:
         """Return a member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
@@ -158,6 +181,41 @@ class ModernGroup(Group, Generic[M, A]):
         """Record that the hash was computed."""
         self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
         self.soft.epoch = self.epoch
+
+
+def find_group(op: OperationContext, cls: type[G], group_id: str, name: str = "Group") -> G:
+    """Return a group of one kind. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, whose message calls it ``name``."""
+    group = op.state.groups.get(group_id)
+    if isinstance(group, cls):
+        return group
+    message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a {cls.kind} group."
+    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def check_capacity(group: ModernGroup[Any, Any], size: int, member_id: str, instance_id: str | None = None) -> None:
+    """Refuse a new member of a full group with GROUP_MAX_SIZE_REACHED. One that replaces a static member is not new."""
+    known = member_id in group.members or (instance_id is not None and instance_id in group.static_members)
+    if not known and len(group.members) >= size:
+        message = f"The {group.kind} group has reached its maximum capacity of {size} members."
+        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
+
+
+def fenced_epoch(kind: GroupKind, epoch: int, known: int, also: str = "") -> GroupError:
+    """Return the error for a heartbeat at another epoch than the one that the coordinator knows."""
+    message = (
+        f"The {kind} group member has a {'greater' if epoch > known else 'smaller'} member epoch ({epoch}) than the "
+        f"one known by the group coordinator ({known}){also}. The member must abandon all its partitions and rejoin."
+    )
+    return GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
+
+
+def unreleased_instance(member_id: str, instance_id: str | None, owner_id: str) -> GroupError:
+    """Return the error for a member that joins with the instance id of a member that has not left."""
+    message = (
+        f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
+        f"owned by {owner_id} member."
+    )
+    return GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
 
 
 def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:

@@ -25,8 +25,7 @@ from kafka_msgs.groups.modern_group import (
     set_target_metadata,
 )
 from kafka_msgs.groups.operation import ShardState
-from kafka_msgs.groups.runtime.hard_state import Applier
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.message import Message
 
 __all__ = [

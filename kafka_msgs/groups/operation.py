@@ -25,9 +25,8 @@ from typing import Final, TypeAlias
 
 from kafka_msgs.groups.group import Group, OffsetAndPosition
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Changes, HardState
 
 __all__ = ["OFFSETS_TOPIC", "OffsetTable", "OperationContext", "ShardState", "subscribe"]
 

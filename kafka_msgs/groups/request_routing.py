@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from attrs import define
+
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
@@ -54,19 +56,15 @@ def handle_single(
     shard.write(step.run, step.done, producer, step.settled)
 
 
+@define(eq=False)
 class _OneStep:
     """The operation of a request about one group."""
 
-    __slots__ = ("answer", "api", "context", "creates", "request")
-
-    def __init__(
-        self, api: SingleGroupApi[Any, Any], request: Any, context: RequestContext, answer: ReplyCallback
-    ) -> None:
-        self.api = api
-        self.request = request
-        self.context = context
-        self.answer = answer
-        self.creates: Sequence[Any] = ()
+    api: SingleGroupApi[Any, Any]
+    request: Any
+    context: RequestContext
+    answer: ReplyCallback
+    creates: Sequence[Any] = ()
 
     def run(self, op: OperationContext) -> Any:
         self.creates = op.topics_to_create
@@ -131,24 +129,15 @@ def _parts(
     return [*nameless, *by_partition.items()]
 
 
+@define(eq=False)
 class _Part:
     """The request items for one partition."""
 
-    __slots__ = ("api", "context", "give", "questions", "request")
-
-    def __init__(
-        self,
-        api: MultiGroupApi[Any, Any, Any],
-        request: Any,
-        context: RequestContext,
-        questions: list[Any],
-        give: Callable[[Sequence[Any]], None],
-    ) -> None:
-        self.api = api
-        self.request = request
-        self.context = context
-        self.questions = questions
-        self.give = give
+    api: MultiGroupApi[Any, Any, Any]
+    request: Any
+    context: RequestContext
+    questions: list[Any]
+    give: Callable[[Sequence[Any]], None]
 
     def ask(self, shards: ShardLocator, partition: int | None) -> None:
         """Run the items in a shard. ``give`` is called with the response items, now or later."""

@@ -1,6 +1,6 @@
 """The topics of the cluster for a coordinator: the parts of ``org.apache.kafka.image.MetadataImage`` that it uses.
 
-An image is immutable. A change of the cluster creates a new image.
+An image is immutable. Groups store a hash of their topics. A change of the cluster creates a new image.
 """
 
 from __future__ import annotations

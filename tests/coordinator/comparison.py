@@ -1,38 +1,48 @@
 """Comparison of two coordinators' results, which must be equal in every value.
 
-One list is unordered: ``partitionsByUserEndpoint``. Kafka orders its topics like an immutable collection, whose order
-differs between Java processes.
+Some lists of responses are unordered: clients read them as sets, and Kafka writes them in the order of hash tables, or
+even of immutable collections, whose order differs between Java processes. The order of records, and of the members that
+the leader of a classic group receives, counts.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final
 
 from tests.coordinator.oracle import Result
 
 __all__ = ["alike", "differences", "in_order"]
 
+_UNORDERED: Final = frozenset(
+    {
+        "activePartitions",
+        "activeTasks",
+        "clientTags",
+        "partitionsByUserEndpoint",
+        "standbyPartitions",
+        "standbyTasks",
+        "subscribedTopicNames",
+        "topicPartitions",
+        "warmupTasks",
+    }
+)
+
 
 def in_order(result: Result) -> Result:
-    """Return a result with the topics of ``partitionsByUserEndpoint`` sorted by name, sharing all other parts."""
-    if not any("partitionsByUserEndpoint" in (answer.get("body") or ()) for answer in result.get("answers", ())):
-        return result
-    return result | {"answers": [_answer_in_order(answer) for answer in result["answers"]]}
+    """Return a result with the unordered lists of its responses sorted."""
+    return result | {"answers": _in_order(result["answers"])} if "answers" in result else result
 
 
-def _answer_in_order(answer: dict[str, Any]) -> dict[str, Any]:
-    endpoints = (answer.get("body") or {}).get("partitionsByUserEndpoint")
-    if not endpoints:
-        return answer
-    ordered = [
-        {name: _topics_in_order(value) if isinstance(value, list) else value for name, value in endpoint.items()}
-        for endpoint in endpoints
-    ]
-    return answer | {"body": answer["body"] | {"partitionsByUserEndpoint": ordered}}
-
-
-def _topics_in_order(topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(topics, key=lambda topic: str(topic["topic"]))
+def _in_order(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_order(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: sorted(found, key=json.dumps) if name in _UNORDERED and isinstance(found, list) else found
+        for name, found in ((name, _in_order(each)) for name, each in value.items())
+    }
 
 
 def alike(kafka: Result, ours: Result) -> bool:

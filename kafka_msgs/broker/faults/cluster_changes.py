@@ -11,11 +11,11 @@ from typing import Protocol
 from attrs import field, frozen
 
 from kafka_msgs.broker.broker_interface import BrokerInterface, FollowerView
+from kafka_msgs.broker.client_session import VirtualBroker
 from kafka_msgs.broker.controller.elections import elect_leader, replace_replicas
 from kafka_msgs.broker.controller.image import PartitionRegistration
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic
-from kafka_msgs.broker.virtual_broker import VirtualBroker
 from kafka_msgs.errors import OptionError
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.validators import int_range
@@ -80,7 +80,6 @@ class MoveLeader(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         state = _partition(cluster, self.topic, self.partition)
         _require_running(cluster, self.broker)
         if self.broker not in state.replicas:
@@ -98,7 +97,6 @@ class MoveGroupCoordinator(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         move_coordinator(cluster, CONSUMER_OFFSETS, self.group_id, self.broker)
 
 
@@ -110,7 +108,6 @@ class MoveTransactionCoordinator(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         move_coordinator(cluster, TRANSACTION_STATE, self.transactional_id, self.broker)
 
 
@@ -121,7 +118,6 @@ class MoveController(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         _require_running(cluster, self.broker)
         cluster.controller_id = self.broker
 
@@ -133,7 +129,6 @@ class StopBroker(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.stop_broker(self.broker)
 
 
@@ -144,7 +139,6 @@ class KillBroker(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.kill_broker(self.broker)
 
 
@@ -155,7 +149,6 @@ class StartBroker(ClusterChange):
     broker: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.start_broker(self.broker)
 
 
@@ -167,7 +160,6 @@ class RestartBroker(ClusterChange):
     down_ms: int = field(default=0, validator=int_range(0))
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.kill_broker(self.broker)
         cluster.call_later(self.down_ms, lambda: cluster.start_broker(self.broker))
 
@@ -179,7 +171,6 @@ class JumpClock(ClusterChange):
     ms: int
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.jump_clock(self.ms)
 
 
@@ -190,7 +181,6 @@ class FillDisk(ClusterChange):
     full: bool = True
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.log_manager.disk_full = self.full
 
 
@@ -208,7 +198,6 @@ class SetFollowerOffsets(ClusterChange):
     end: int | None = None
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         state = _partition(cluster, self.topic, self.partition)
         if cluster.broker(self.broker).id not in state.replicas:
             raise _wrong("broker_id", self.broker, f"the replicas are {', '.join(map(str, state.replicas))}")
@@ -220,7 +209,6 @@ class Heal(ClusterChange):
     """End all request faults, free the disk, let followers have all records, and start all stopped brokers."""
 
     def apply(self, cluster: ClusterControl) -> None:
-        """Make the change."""
         cluster.faults.end_faults()
         for broker_id in cluster.brokers:
             cluster.start_broker(broker_id)

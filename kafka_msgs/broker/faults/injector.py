@@ -1,4 +1,4 @@
-"""The fault injector of a cluster: active faults, their effect on each request, and scripts."""
+"""Faults, and the fault injector of a cluster: active faults, their effect on each request, and scripts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from attrs import frozen
+from attrs import define, field
 
 from kafka_msgs.broker.coordinators.share_service import ShareCoordinatorService
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
@@ -21,27 +21,14 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.message import Request
-from kafka_msgs.messages import (
-    delete_share_group_state_response as deleted,
-)
-from kafka_msgs.messages import (
-    initialize_share_group_state_response as initialized,
-)
-from kafka_msgs.messages import (
-    read_share_group_state_response as read,
-)
-from kafka_msgs.messages import (
-    read_share_group_state_summary_response as summarized,
-)
-from kafka_msgs.messages import (
-    write_share_group_state_response as written,
-)
+from kafka_msgs.messages import read_share_group_state_response as read
 from kafka_msgs.messages.delete_share_group_state_request import DeleteShareGroupStateRequest
 from kafka_msgs.messages.initialize_share_group_state_request import InitializeShareGroupStateRequest
 from kafka_msgs.messages.read_share_group_state_request import ReadShareGroupStateRequest
 from kafka_msgs.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.write_share_group_state_request import WriteShareGroupStateRequest
+from kafka_msgs.schema import Struct, fields
 
 __all__ = ["HANDLERS", "attach"]
 
@@ -123,20 +110,25 @@ _COORDINATOR_GONE: Final[Mapping[int, str]] = {
 """Messages for errors that do not concern a single share partition."""
 
 
-@frozen
+@define
 class _Api:
     """An API about share partition state. ``verb`` describes its action in error messages.
 
-    ``fields`` returns the response fields from the result of ``ask``.
+    ``fields`` returns the response fields from the result of ``ask``. A response lists topics, and they partitions.
     """
 
     request: type[Request[Any]]
     ask: Ask
     fields: Callable[[Any], Mapping[str, Any]]
     verb: str
-    part: type
-    topic: type
-    response: type
+    response: Any = field(init=False)
+    topic: Any = field(init=False)
+    part: Any = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.response = self.request.response_class()
+        self.topic = _element(self.response, "results")
+        self.part = _element(self.topic, "partitions")
 
     def run(self, call: ServerCall[Any]) -> None:
         """Handle a request. Respond when the result of each share partition is known."""
@@ -180,52 +172,16 @@ class _Api:
         return self.part(partition=partition, error_code=error.error, error_message=message)
 
 
+def _element(cls: type[Struct], attribute: str) -> type[Struct] | None:
+    return next(each.struct for each in fields(cls) if each.attribute == attribute)
+
+
 _APIS: Final = (
-    _Api(
-        InitializeShareGroupStateRequest,
-        _initialize,
-        _no_fields,
-        "initialize share group state",
-        initialized.PartitionResult,
-        initialized.InitializeStateResult,
-        initialized.InitializeShareGroupStateResponse,
-    ),
-    _Api(
-        ReadShareGroupStateRequest,
-        _read,
-        _read_fields,
-        "read share group state",
-        read.PartitionResult,
-        read.ReadStateResult,
-        read.ReadShareGroupStateResponse,
-    ),
-    _Api(
-        WriteShareGroupStateRequest,
-        _write,
-        _no_fields,
-        "write share group state",
-        written.PartitionResult,
-        written.WriteStateResult,
-        written.WriteShareGroupStateResponse,
-    ),
-    _Api(
-        DeleteShareGroupStateRequest,
-        _delete,
-        _no_fields,
-        "delete share group state",
-        deleted.PartitionResult,
-        deleted.DeleteStateResult,
-        deleted.DeleteShareGroupStateResponse,
-    ),
-    _Api(
-        ReadShareGroupStateSummaryRequest,
-        _summarize,
-        _summary_fields,
-        "read share group state summary",
-        summarized.PartitionResult,
-        summarized.ReadStateSummaryResult,
-        summarized.ReadShareGroupStateSummaryResponse,
-    ),
+    _Api(InitializeShareGroupStateRequest, _initialize, _no_fields, "initialize share group state"),
+    _Api(ReadShareGroupStateRequest, _read, _read_fields, "read share group state"),
+    _Api(WriteShareGroupStateRequest, _write, _no_fields, "write share group state"),
+    _Api(DeleteShareGroupStateRequest, _delete, _no_fields, "delete share group state"),
+    _Api(ReadShareGroupStateSummaryRequest, _summarize, _summary_fields, "read share group state summary"),
 )
 
 HANDLERS: Final = tuple(ApiHandler(api.request, api.run) for api in _APIS)

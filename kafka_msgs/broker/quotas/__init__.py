@@ -4,7 +4,6 @@
 In Kafka, these are ``ClientQuotaManager`` and its subclasses.
 """
 
-from kafka_msgs.broker.quotas.meters import ClientQuotaManager, QuotaMeter, QuotaMeters
-from kafka_msgs.broker.quotas.stats import Window
+from kafka_msgs.broker.quotas.meters import ClientQuotaManager, QuotaMeter, QuotaMeters, Window
 
 __all__ = ["ClientQuotaManager", "QuotaMeter", "QuotaMeters", "Window"]

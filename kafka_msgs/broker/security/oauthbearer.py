@@ -1,4 +1,4 @@
-"""The server side of the SASL mechanism OAUTHBEARER (RFC 7628), as in Kafka's ``OAuthBearerSaslServer``.
+"""The server side of the SASL mechanism OAUTHBEARER (RFC 7628), as in Kafka's ``OAuthBearerSaslServer``, and key sets.
 
 A rejected token is answered with a JSON object that contains the reason. The client then sends a single byte, and the
 authentication fails.

@@ -18,11 +18,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.output import MarkerAppend, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Changes, HardState
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.share_state import apply_update, combine_batches
 from kafka_msgs.messages.share_snapshot_key import ShareSnapshotKey

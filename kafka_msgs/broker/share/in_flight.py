@@ -1,4 +1,4 @@
-"""Batches of in-flight records, and their acquisition locks.
+"""Batches of in-flight records, their acquisition locks, and changes of their states.
 
 Kafka tracks a batch as one state until its records differ, and then tracks one state for each offset. Here a batch is a
 list of runs: consecutive offsets with the same state. The cost of a batch therefore depends on the operations on it,

@@ -1,4 +1,4 @@
-"""Record states in a share partition, and the data of acknowledgements and persisted states (KIP-932)."""
+"""Keys and record states of share partitions, and the data of acknowledgements and persisted states (KIP-932)."""
 
 from __future__ import annotations
 

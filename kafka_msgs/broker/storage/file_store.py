@@ -1,4 +1,4 @@
-"""A partition stored in the files of one or more log directories: the file-based ``PartitionStore``."""
+"""A partition in the files of one or more log directories, with producer snapshots: a ``PartitionStore``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of an append before its bytes are written.
+"""The steps of an append before its bytes are written, and the results of appends and reads.
 
 ``partition_log`` calls them in the order of Kafka's ``UnifiedLog``: offset assignment first, then producer checks.
 """

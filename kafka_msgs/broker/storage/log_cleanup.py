@@ -1,7 +1,7 @@
 """Log cleanup according to the topic configs: retention of segments, compaction of keys, and producer expiration.
 
-``retention`` selects old segments, and ``compaction`` old records. In Kafka these are ``LogManager``, ``LogCleaner``
-and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``.
+Retention deletes whole segments, oldest first, and only below the high watermark. ``compaction`` selects old records.
+In Kafka these are ``LogManager``, ``LogCleaner`` and ``UnifiedLog`` of ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations

@@ -4,9 +4,13 @@
 sockets, clocks or threads, and accesses no other partitions: its host writes the markers of ending transactions.
 """
 
-from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.coordinator import PendingCompletion, TransactionCoordinator
-from kafka_msgs.broker.transactions.transaction_metadata import TopicPartition, TransactionMetadata, TransactionState
+from kafka_msgs.broker.transactions.transaction_metadata import (
+    TopicPartition,
+    TransactionConfig,
+    TransactionMetadata,
+    TransactionState,
+)
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 
 __all__ = [

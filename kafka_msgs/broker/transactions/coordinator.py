@@ -15,12 +15,12 @@ from typing import Final, TypeVar
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.transactions.config import TransactionConfig
 from kafka_msgs.broker.transactions.end_checks import is_repeated, refuse
 from kafka_msgs.broker.transactions.transaction_metadata import (
     LAST_EPOCH,
     TOPIC,
     TopicPartition,
+    TransactionConfig,
     TransactionMetadata,
     TransactionState,
     from_value,
@@ -30,11 +30,10 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import HardState
 from kafka_msgs.groups.runtime.output import NO_EPOCH, MarkerAppend, ProducerIdAndEpoch, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardOperation
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Changes, HardState
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey

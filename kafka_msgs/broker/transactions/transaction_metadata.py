@@ -1,4 +1,4 @@
-"""A transactional id as an immutable value, its transitions, and its record.
+"""A transactional id as an immutable value, its states, their transitions, its record, and the configuration.
 
 A transition returns the next ``TransactionMetadata``. ``coordinator`` and ``end_checks`` decide which requests may make
 it. The source is ``org.apache.kafka.coordinator.transaction.TransactionMetadata``.
@@ -11,7 +11,8 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
+from attrs.validators import ge
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import InternalError, RequestRefusedError
@@ -20,7 +21,30 @@ from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import PartitionsSchema, TransactionLogValue
 
-__all__ = ["LAST_EPOCH", "TOPIC", "TopicPartition", "TransactionMetadata", "TransactionState", "from_value"]
+__all__ = [
+    "LAST_EPOCH",
+    "TOPIC",
+    "TopicPartition",
+    "TransactionConfig",
+    "TransactionMetadata",
+    "TransactionState",
+    "from_value",
+]
+
+
+@frozen(kw_only=True)
+class TransactionConfig:
+    """Configuration of the coordinator. Attribute names are Kafka's names with ``_`` for ``.``; times are in ms.
+
+    ``transaction_version`` is the level of the feature ``transaction.version``: 2 is KIP-890, 0 is a release before it.
+    """
+
+    transaction_state_log_num_partitions: int = field(default=50, validator=ge(1))
+    transaction_max_timeout_ms: int = field(default=900_000, validator=ge(1))
+    transactional_id_expiration_ms: int = field(default=7 * 24 * 3_600_000, validator=ge(1))
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = field(default=10_000, validator=ge(1))
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = field(default=3_600_000, validator=ge(1))
+    transaction_version: int = field(default=2, validator=ge(0))
 
 
 class TransactionState(IntEnum):

@@ -5,6 +5,11 @@ A table has a power of two of buckets, and iteration goes from bucket to bucket.
 comes last, and a key added by ``computeIfAbsent`` comes first. A table doubles when it is more than three quarters
 full: after a ``put``, but before a ``computeIfAbsent``. It never shrinks.
 
+Clients can tell the order of tables in three ways, and production follows Kafka's for these: assignors give members
+tasks in that order, records have it and are the inputs of the next assignment after a load, and the leader of a classic
+group receives its members in it. Tasks, topics and tags in responses have the order of the group's own tables, because
+clients read them as sets.
+
 This module omits one case: in a table of 64 or more buckets, Java turns a bucket with more than eight keys into a tree,
 and may move one of the keys to the front. That requires keys chosen for their hash codes; the random ids of members and
 topics practically never collide like this. Here such keys keep their insertion order.

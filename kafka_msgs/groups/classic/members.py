@@ -1,4 +1,4 @@
-"""The members of a classic group: their protocols, pending responses, and Kafka's iteration order."""
+"""The states of a classic group, and its members: their protocols, pending responses, and Kafka's iteration order."""
 
 from __future__ import annotations
 

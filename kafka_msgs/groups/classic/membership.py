@@ -1,4 +1,4 @@
-"""JoinGroup to a classic group (KIP-62, KIP-134, KIP-345, KIP-394, KIP-814), as Kafka's ``GroupMetadataManager``."""
+"""JoinGroup, SyncGroup and LeaveGroup of a classic group (KIP-62, KIP-134, KIP-345, KIP-394, KIP-814)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import (
-    check_group_size,
     fence_member,
     fence_members,
     new_member_id,
@@ -32,7 +31,7 @@ from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_mem
 from kafka_msgs.groups.consumer.subscription import GroupSnapshot, update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
-from kafka_msgs.groups.modern_group import static_member_of_request
+from kafka_msgs.groups.modern_group import check_capacity, static_member_of_request
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -70,7 +69,7 @@ def _join(
         raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message)
     member_id = request.member_id or new_member_id(op)
     instance_id = request.group_instance_id
-    check_group_size(op, group, member_id, instance_id)
+    check_capacity(group, op.config.group_consumer_max_size, member_id, instance_id)
     _require_protocols(group, member_id, request)
     if requires_known_member_id(context, request):
         promise: Future[JoinGroupResponse] = op.new_future()

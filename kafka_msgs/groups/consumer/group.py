@@ -14,9 +14,9 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import emit_tombstones
-from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
+from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import ModernGroup, check_fetch, committing_member, epoch_name, stale
+from kafka_msgs.groups.modern_group import ModernGroup, committing_member, epoch_name, stale
 from kafka_msgs.groups.operation import ShardState, subscribe
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
@@ -191,28 +191,9 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         member = committing_member(self, committer)
         return None if member is None else _partition_check(member, committer.epoch)
 
-    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
-        """Check that a member may fetch offsets: at its own epoch."""
-        check_fetch(op, self, member_id, epoch)
-
-    def validate_offset_delete(self, op: GroupOperation) -> None:
-        """Accept: topics that a member subscribes to are excluded one by one."""
-
-    def validate_delete(self, op: GroupOperation) -> None:
-        """Check that the group has no members."""
-        if self.members:
-            raise GroupError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
-
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members), iter_kafka_order(self.resolved))
-
-    def cancel_timers(self, op: GroupOperation) -> None:
-        """Do nothing: an empty group has no timers."""
-
-    def offset_expiration(self) -> ExpiryCondition | None:
-        """Return the condition for an offset to be expired: it depends on the time of the commit."""
-        return is_expired
 
 
 def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:

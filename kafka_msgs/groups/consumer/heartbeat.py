@@ -14,9 +14,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
 from kafka_msgs.groups.consumer.membership import (
     GroupLookup,
-    check_group_size,
     fence_member,
-    find_group,
     get_or_create_group,
     new_member_id,
     replace_member,
@@ -30,8 +28,12 @@ from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
+    check_capacity,
+    fenced_epoch,
+    find_group,
     schedule_session,
     static_member_of_request,
+    unreleased_instance,
 )
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
@@ -96,10 +98,10 @@ def heartbeat(
     entered = (
         get_or_create_group(op, request.group_id)
         if joins
-        else GroupLookup(find_group(op, request.group_id, "Consumer group"))
+        else GroupLookup(find_group(op, ConsumerGroup, request.group_id, "Consumer group"))
     )
     group = entered.group
-    check_group_size(op, group, request.member_id, request.instance_id)
+    check_capacity(group, op.config.group_consumer_max_size, request.member_id, request.instance_id)
     member_id = request.member_id or new_member_id(op)
     view = GroupSnapshot.of_heartbeat(op, entered, member_id, request.instance_id, joins=joins)
     reported = _reported(request)
@@ -160,11 +162,7 @@ def _member(
     if existing is None:
         return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
     if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
-        message = (
-            f"Static member {member_id} with instance id {request.instance_id} cannot join the group because the "
-            f"instance id is owned by {existing.member_id} member."
-        )
-        raise GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
+        raise unreleased_instance(member_id, request.instance_id, existing.member_id)
     return replace_member(op, group, existing, member_id)
 
 
@@ -172,14 +170,9 @@ def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported |
     """Refuse a member at another epoch, unless it missed the response with the current epoch."""
     if epoch in (JOIN_EPOCH, member.epoch):
         return
-    greater = epoch > member.epoch
-    if not greater and epoch == member.previous_epoch and _is_subset(reported, member.assigned):
-        return
-    message = (
-        f"The consumer group member has a {'greater' if greater else 'smaller'} member epoch ({epoch}) than the one "
-        f"known by the group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-    )
-    raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
+    missed = epoch < member.epoch and epoch == member.previous_epoch
+    if not missed or not _is_subset(reported, member.assigned):
+        raise fenced_epoch("consumer", epoch, member.epoch)
 
 
 def _is_subset(reported: Reported | None, owned: Owned) -> bool:
@@ -229,7 +222,7 @@ def _assignment(assigned: Owned) -> Assignment:
 
 
 def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    group = find_group(op, request.group_id)
+    group = find_group(op, ConsumerGroup, request.group_id)
     if request.instance_id is None:
         fence_member(op, group, group.member(request.member_id))
     else:

@@ -14,8 +14,6 @@ from uuid import UUID
 
 from attrs import evolve
 
-from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
@@ -31,17 +29,15 @@ from kafka_msgs.groups.consumer.records import (
     emit_target,
     emit_target_metadata,
 )
-from kafka_msgs.groups.modern_group import rebalance_timer_key, session_timer_key
+from kafka_msgs.groups.modern_group import find_group, rebalance_timer_key, session_timer_key
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import group_hash
 
 __all__ = [
     "GroupLookup",
-    "check_group_size",
     "fence_member",
     "fence_members",
-    "find_group",
     "get_or_create_group",
     "new_member_id",
     "replace_member",
@@ -60,16 +56,6 @@ class GroupLookup(NamedTuple):
     order: Sequence[str] | None = None
 
 
-def find_group(op: OperationContext, group_id: str, name: str = "Group") -> ConsumerGroup:
-    """Return a consumer group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, which calls a missing group ``name``."""
-    group = op.state.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    if group is None:
-        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"{name} {group_id} not found.")
-    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-
-
 def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
     """Return the group that a member joins. A new group is not in the state before its first record.
 
@@ -81,7 +67,7 @@ def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
     if group is None:
         return GroupLookup(ConsumerGroup(group_id), exists=False)
     if not isinstance(group, ClassicGroup):
-        return GroupLookup(find_group(op, group_id))
+        return GroupLookup(find_group(op, ConsumerGroup, group_id))
     if group.is_empty:
         group.emit_tombstones(op)
         group.cancel_timers(op)
@@ -93,15 +79,6 @@ def get_or_create_group(op: OperationContext, group_id: str) -> GroupLookup:
 def new_member_id(op: OperationContext) -> str:
     """Return an id for a member that did not generate one, in the text form of Kafka's ids."""
     return urlsafe_b64encode(UUID(op.new_id()).bytes).rstrip(b"=").decode()
-
-
-def check_group_size(op: OperationContext, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Raise ``GroupError`` with GROUP_MAX_SIZE_REACHED if a new member does not fit into the group."""
-    size = op.config.group_consumer_max_size
-    known = instance_id in group.static_members if instance_id is not None else False
-    if not known and len(group.members) >= size and member_id not in group.members:
-        message = f"The consumer group has reached its maximum capacity of {size} members."
-        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
 
 def replace_member(

@@ -37,7 +37,6 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicProtocol,
     ConsumerGroupMemberMetadataValue,
 )
-from kafka_msgs.messages.join_group_request import JoinGroupRequestProtocol
 
 __all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 
@@ -102,30 +101,13 @@ def downgrade(
             op,
             group.group_id,
             generation,
-            [_classic_member(member) for member in staying],
+            staying,
             lambda member, metadata: encode_assignment(targets[member.member_id], op.image, metadata),
             rebalance=rebalance,
         )
     except DecodeError as error:
         message = f"Cannot downgrade the classic group {group.group_id}: {error}."
         raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message) from error
-
-
-def _classic_member(member: ConsumerGroupMember) -> ClassicGroupMember:
-    classic = member.classic
-    assert classic is not None
-    return ClassicGroupMember(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.metadata.client_id,
-        client_host=member.metadata.client_host,
-        rebalance_timeout_ms=member.metadata.rebalance_timeout_ms,
-        session_timeout_ms=classic.session_timeout_ms,
-        protocol_type="consumer",
-        protocols=tuple(
-            JoinGroupRequestProtocol(name=each.name, metadata=each.metadata) for each in classic.supported_protocols
-        ),
-    )
 
 
 def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:

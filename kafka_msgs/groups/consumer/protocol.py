@@ -1,29 +1,28 @@
-"""The consumer group protocol (KIP-848) for the coordinator: its apis, records and hooks."""
+"""The consumer group protocol (KIP-848) for the coordinator: its apis, appliers, descriptions and hooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from attrs import evolve
 
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import HashTable, copy_capacity, hash_map_order
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, from_current_assignment
-from kafka_msgs.groups.consumer.membership import fence_member, find_group
+from kafka_msgs.groups.consumer.membership import fence_member
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_rebalance, schedule_session
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_rebalance, schedule_session
 from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.runtime.hard_state import Applier
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages import consumer_group_describe_response as response
@@ -50,7 +49,10 @@ def describe(
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a consumer group has an error in its entry."""
     return each_group(
-        group_ids, lambda group_id: _group(op, find_group(op, group_id)), refuse_description, context.version
+        group_ids,
+        lambda group_id: _group(op, find_group(op, ConsumerGroup, group_id)),
+        refuse_description,
+        context.version,
     )
 
 
@@ -65,14 +67,13 @@ def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGrou
         group_state=group.state_name(),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=preferred_assignor(op, group.assignors, iter_kafka_order(group.assignors)),
+        assignor_name=preferred_assignor(op, group.assignors, partial(iter_kafka_order, group.assignors)),
         members=tuple(_member(op, group, group.members[member_id]) for member_id in iter_kafka_order(group.members)),
     )
 
 
 def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> response.Member:
     metadata = member.metadata
-    names = metadata.subscribed_topic_names
     return response.Member(
         member_id=member.member_id,
         instance_id=metadata.instance_id,
@@ -80,7 +81,7 @@ def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMem
         member_epoch=member.epoch,
         client_id=metadata.client_id,
         client_host=metadata.client_host,
-        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        subscribed_topic_names=metadata.subscribed_topic_names,
         subscribed_topic_regex=metadata.subscribed_topic_regex,
         assignment=_assignment(_owned(member), op.image),
         target_assignment=_assignment(group.targets.get(member.member_id, {}), op.image),
@@ -89,14 +90,12 @@ def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMem
 
 
 def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
-    """Return a member's partitions, including partitions to revoke, in the order of Kafka's map of both."""
+    """Return a member's partitions, including partitions to revoke."""
     owned: dict[UUID, list[int]] = {}
-    table: HashTable[UUID] = HashTable(java_hash_code)
     for part in (member.assigned, member.revoking):
         for topic, epochs in part.items():
             owned.setdefault(topic, []).extend(epochs)
-            table.compute(topic)
-    return {topic: owned[topic] for topic in table.walk()}
+    return owned
 
 
 def _assignment(partitions: Mapping[UUID, Iterable[int]], image: TopicsImage) -> response.Assignment:

@@ -7,7 +7,8 @@ takes effect immediately. So ``GroupSnapshot`` stores the state that those decis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from attrs import evolve, frozen
@@ -77,7 +78,7 @@ class GroupSnapshot:
             heterogeneous=group.heterogeneous,
             capacity=group.members.capacity,
             assignors={name: group.assignors[name] for name in iter_kafka_order(group.assignors)},
-            preferred=preferred_assignor(op, group.assignors, iter_kafka_order(group.assignors)),
+            preferred=preferred_assignor(op, group.assignors, partial(iter_kafka_order, group.assignors)),
             regexes=RegexSnapshot.of(group),
             order=None,
             without_target=replaced is not None and replaced not in group.targets,
@@ -115,14 +116,16 @@ class SubscriptionChange:
     assignor: str
 
 
-def preferred_assignor(op: OperationContext, counts: Mapping[str, int], order: Iterable[str]) -> str:
+def preferred_assignor(
+    op: OperationContext, counts: Mapping[str, int], table_order: Callable[[], Iterable[str]]
+) -> str:
     """Return the assignor that most members request, or the coordinator's first assignor if they request none.
 
     If several assignors have the most requests, the first of them in the coordinator's list wins. With the quirk
-    ``consumer_assignors_draw``, the first in ``order`` wins, which is the order of one of Kafka's tables.
+    ``consumer_assignors_draw``, the first in ``table_order`` wins, the order of one of Kafka's tables.
     """
     known = op.config.group_consumer_assignors
-    names = order if op.quirks.consumer_assignors_draw else known
+    names = table_order() if op.quirks.consumer_assignors_draw else known
     return max((name for name in names if counts.get(name)), key=lambda name: counts[name], default=known[0])
 
 
@@ -165,18 +168,23 @@ def _differs(displaced: ReplacedMember | None, new: ConsumerGroupMember) -> bool
 
 
 def _preferred(op: OperationContext, view: GroupSnapshot, old: ConsumerGroupMember, new: ConsumerGroupMember) -> str:
-    """Return the group's assignor after the request. Ties follow the order of the table that Kafka counts with."""
+    """Return the group's assignor after the request."""
     counts = Counter(view.assignors)
-    table = HashTable(java_hash_code, counts, capacity=copied(counts))
     left, wanted = old.metadata.server_assignor, new.metadata.server_assignor
     if left is not None and left in counts:
         counts[left] -= 1
-        if not counts[left]:
-            table.remove(left)
     if wanted is not None:
         counts[wanted] += 1
-        table.compute(wanted)
-    return preferred_assignor(op, counts, table.walk())
+
+    def table_order() -> list[str]:
+        table = HashTable(java_hash_code, view.assignors, capacity=copied(view.assignors))
+        if left is not None and left in view.assignors and not view.assignors[left] - 1:
+            table.remove(left)
+        if wanted is not None:
+            table.compute(wanted)
+        return table.walk()
+
+    return preferred_assignor(op, counts, table_order)
 
 
 def _update_epoch(op: OperationContext, group: ConsumerGroup, view: GroupSnapshot, bump: bool) -> None:

@@ -1,4 +1,4 @@
-"""The target assignment of a consumer group, computed by one of its assignors, and each member's steps to it."""
+"""The target assignment of a consumer group, from an assignor or forced, and each member's steps to it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Protocol, TypeVar
-from uuid import UUID
+from typing import Any, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -13,14 +12,14 @@ from kafka_msgs.groups.metrics import OFFSET_COMMITS
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
-from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest
+from kafka_msgs.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestTopic
 from kafka_msgs.messages.offset_commit_response import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
-from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from kafka_msgs.messages.txn_offset_commit_request import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
 from kafka_msgs.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -28,8 +27,6 @@ from kafka_msgs.messages.txn_offset_commit_response import (
 )
 
 __all__ = ["commit_offsets", "commit_transactional_offsets"]
-
-T_co = TypeVar("T_co", covariant=True)
 
 _NO_RETENTION: Final = -1
 _EXPIRING_VERSION: Final = 1
@@ -40,30 +37,6 @@ _NOT_FOUND_SINCE: Final = 9
 
 _MEMBER_EPOCHS_SINCE: Final = 6
 """The first version of TxnOffsetCommit that reports member epoch errors instead of ILLEGAL_GENERATION."""
-
-
-class _Partition(Protocol):
-    """A partition of either request."""
-
-    @property
-    def partition_index(self) -> int: ...
-    @property
-    def committed_offset(self) -> int: ...
-    @property
-    def committed_leader_epoch(self) -> int: ...
-    @property
-    def committed_metadata(self) -> str | None: ...
-
-
-class _Topic(Protocol[T_co]):
-    """A topic of either request."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def topic_id(self) -> UUID: ...
-    @property
-    def partitions(self) -> tuple[T_co, ...]: ...
 
 
 def commit_offsets(op: OperationContext, context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
@@ -128,7 +101,11 @@ def _check(
 
 
 def _commit(
-    op: OperationContext, group_id: str, topics: Iterable[_Topic[_Partition]], check: CommitCheck | None, expires: int
+    op: OperationContext,
+    group_id: str,
+    topics: Iterable[OffsetCommitRequestTopic | TxnOffsetCommitRequestTopic],
+    check: CommitCheck | None,
+    expires: int,
 ) -> Iterator[int]:
     """Emit the offsets. Return the error code of each partition, in order."""
     errors: list[int] = []

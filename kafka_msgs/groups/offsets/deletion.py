@@ -1,4 +1,4 @@
-"""Expiration of offsets that are too old or belong to deleted topics.
+"""OffsetDelete, and expiration of offsets that are too old or belong to deleted topics.
 
 Each shard checks all its groups periodically. An offset is deleted when its retention has passed and no member reads
 its topic. A group without offsets and members is also deleted.

@@ -23,9 +23,8 @@ from kafka_msgs.groups.classic_support import (
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.page.classic_assignment import probing_members, written_assignment
 from kafka_msgs.groups.page.migration import classic_metadata, downgrade, may_downgrade
-from kafka_msgs.groups.page.user_data import read_heartbeat
+from kafka_msgs.groups.page.user_data import probing_members, read_heartbeat, written_assignment
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.current_assignment import reconcile

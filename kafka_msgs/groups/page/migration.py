@@ -19,11 +19,9 @@ from kafka_msgs.groups.classic.conversion import create_classic_group, detach_me
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
-from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, Fence, rebalance_timer_key, schedule_session, session_timer_key
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.page.classic_assignment import written_assignment
-from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat
+from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat, written_assignment
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
@@ -34,7 +32,7 @@ from kafka_msgs.groups.streams.soft_state import TaskOffsets, updated_offsets
 from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
 from kafka_msgs.groups.streams.validation import check_translated
-from kafka_msgs.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 
 __all__ = ["classic_metadata", "downgrade", "may_downgrade", "upgrade"]
@@ -194,24 +192,7 @@ def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[Strea
         op,
         group_id,
         epoch,
-        [_classic_member(member) for member in staying],
+        staying,
         lambda member, _: assignments[member.member_id],
         rebalance=True,
-    )
-
-
-def _classic_member(member: StreamsGroupMember) -> ClassicGroupMember:
-    classic = member.classic
-    assert classic is not None
-    return ClassicGroupMember(
-        member_id=member.member_id,
-        instance_id=member.metadata.instance_id,
-        client_id=member.metadata.client_id,
-        client_host=member.metadata.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        session_timeout_ms=classic.session_timeout_ms,
-        protocol_type=CONSUMER_PROTOCOL,
-        protocols=tuple(
-            JoinGroupRequestProtocol(name=each.name, metadata=each.metadata) for each in classic.supported_protocols
-        ),
     )

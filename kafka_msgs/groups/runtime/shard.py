@@ -17,7 +17,6 @@ from kafka_msgs.errors import GroupError, InternalError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_timer import CoordinatorTimer, Operation, Timer
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import SoftState
 from kafka_msgs.groups.runtime.output import (
     BackgroundTask,
     CoordinatorOutput,
@@ -27,7 +26,7 @@ from kafka_msgs.groups.runtime.output import (
 )
 from kafka_msgs.groups.runtime.shard_runtime import OperationT, ShardRuntime, StateT
 from kafka_msgs.groups.runtime.uncommitted_changes import DeferredWrite
-from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, UndoLog
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, SoftState, UndoLog
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message

@@ -13,9 +13,8 @@ from typing import Any, Protocol, TypeVar
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_timer import CoordinatorTimer
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import SoftState
 from kafka_msgs.groups.runtime.output import BackgroundTask, CoordinatorOutput
-from kafka_msgs.groups.runtime.undo_log import UndoLog
+from kafka_msgs.groups.runtime.undo_log import SoftState, UndoLog
 from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.message import Message
 
@@ -175,7 +174,3 @@ class ShardOperation:
     def has_background_task(self, key: str) -> bool:
         """Return whether a task with that key is pending."""
         return key in self._shard.work
-
-    def cancel_background_task(self, key: str) -> None:
-        """Cancel the task of a key. Its result is ignored."""
-        self._shard.work.pop(key, None)

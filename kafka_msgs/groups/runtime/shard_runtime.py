@@ -10,11 +10,10 @@ from attrs import define, field, frozen
 
 from kafka_msgs.groups.runtime.coordinator_timer import TimerClock
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.runtime.hard_state import Applier, HardState
 from kafka_msgs.groups.runtime.output import CoordinatorOutput, MarkerAppend, RecordAppend
 from kafka_msgs.groups.runtime.shard_operation import ShardAccess, ShardOperation
 from kafka_msgs.groups.runtime.uncommitted_changes import DeferredWrite, UncommittedChanges
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes, HardState
 from kafka_msgs.message import Message
 
 __all__ = ["CoordinatorDefinition", "OperationT", "ShardRuntime", "StateT"]

@@ -1,4 +1,4 @@
-"""Changes of hard state that can be undone.
+"""Hard state, its appliers, and changes of it that can be undone; soft state.
 
 A coordinator changes its state before the records of the change are in the log. If the append fails, the change is
 undone. So each change goes through an undo log, which stores the inverse of the change. Appliers get the undo log as an
@@ -14,11 +14,13 @@ argument. Changes of loaded records need no undo, so ``WITHOUT_UNDO`` changes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-__all__ = ["WITHOUT_UNDO", "Changes", "UndoLog", "redo"]
+from kafka_msgs.internal_topics.records import NO_PRODUCER
+
+__all__ = ["WITHOUT_UNDO", "Applier", "Changes", "HardState", "SoftState", "UndoLog", "redo"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -133,3 +135,41 @@ class _Direct:
 
 WITHOUT_UNDO: Final[Changes] = _Direct()
 """Changes without an undo log, for loading."""
+
+
+T = TypeVar("T")
+
+
+class HardState:
+    """The recorded state of one partition. A coordinator adds its tables.
+
+    ``position``, ``producer_id`` and ``now`` describe the record that is being applied: its offset in the log, the
+    producer of its transaction, and the time in ms.
+    """
+
+    __slots__ = ("now", "position", "producer_id")
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.now = 0
+        self.producer_id = NO_PRODUCER
+
+
+Applier: TypeAlias = Callable[[Any, Changes, Any, Any], None]
+"""Applies the records of one key class. Its arguments are the state, the changes, the key, and the value or None."""
+
+
+class SoftState:
+    """The unrecorded state of a shard. It is lost with the leadership of the partition."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self) -> None:
+        self._parts: dict[type[Any], Any] = {}
+
+    def get(self, cls: type[T]) -> T:
+        """Return the instance of a class. It is created, without arguments, on first use."""
+        part: T | None = self._parts.get(cls)
+        if part is None:
+            part = self._parts[cls] = cls()
+        return part

@@ -1,4 +1,4 @@
-"""A share group (KIP-932) and its members: ``ShareGroup`` of Kafka. Only the appliers change it."""
+"""A share group (KIP-932), its members and its records: ``ShareGroup`` of Kafka. Only the appliers change it."""
 
 from __future__ import annotations
 
@@ -147,17 +147,9 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
     def _refuse_offsets(self) -> NoReturn:
         raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a consumer group.")
 
-    def validate_delete(self, op: GroupOperation) -> None:
-        """Check that the group has no members."""
-        if self.members:
-            raise GroupError(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
-
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
         emit_tombstones(op, self.group_id, iter_kafka_order(self.members))
-
-    def cancel_timers(self, op: GroupOperation) -> None:
-        """Do nothing: an empty group has no timers."""
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """Return None: a share group has no committed offsets that could expire."""

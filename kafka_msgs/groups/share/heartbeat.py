@@ -18,6 +18,9 @@ from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     can_compute_assignment,
+    check_capacity,
+    fenced_epoch,
+    find_group,
     schedule_session,
     session_timer_key,
 )
@@ -45,7 +48,7 @@ from kafka_msgs.messages.share_group_heartbeat_response import (
 )
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
-__all__ = ["check_heartbeat", "fence_member", "find_group", "heartbeat"]
+__all__ = ["check_heartbeat", "fence_member", "heartbeat"]
 
 
 def check_heartbeat(services: GroupServices, context: RequestContext, request: ShareGroupHeartbeatRequest) -> None:
@@ -63,33 +66,28 @@ def _refuse(message: str) -> NoReturn:
     raise GroupError(ErrorCode.INVALID_REQUEST, message)
 
 
-def find_group(op: OperationContext, group_id: str, name: str = "Group") -> ShareGroup:
-    """Return a share group. Raises ``GroupError`` with GROUP_ID_NOT_FOUND, which calls a missing group ``name``."""
-    group = op.state.groups.get(group_id)
-    if isinstance(group, ShareGroup):
-        return group
-    message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a share group."
-    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
-
-
 def heartbeat(
     op: OperationContext, context: RequestContext, request: ShareGroupHeartbeatRequest
 ) -> ShareGroupHeartbeatResponse:
     """Respond to a heartbeat. Raises ``GroupError``."""
     if request.member_epoch == LEAVE_EPOCH:
-        group = find_group(op, request.group_id)
+        group = find_group(op, ShareGroup, request.group_id)
         fence_member(op, group, group.member(request.member_id))
         return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     joins = request.member_epoch == JOIN_EPOCH
     exists = request.group_id in op.state.groups
-    group = ShareGroup(request.group_id) if joins and not exists else find_group(op, request.group_id, "Share group")
+    group = (
+        ShareGroup(request.group_id)
+        if joins and not exists
+        else find_group(op, ShareGroup, request.group_id, "Share group")
+    )
     member = _member(op, group, request)
     updated = evolve(member, metadata=_metadata(member, context, request))
     ready = group.assignment_epoch >= group.epoch and has_unassigned(group)
     heterogeneous, names = group.heterogeneous, iter_kafka_order(group.topics)
     if updated.metadata != member.metadata:
         emit_member(op, request.group_id, updated)
-        group = find_group(op, request.group_id)
+        group = find_group(op, ShareGroup, request.group_id)
     bump = ready or updated.metadata.subscribed_topic_names != member.metadata.subscribed_topic_names
     if bump or group.needs_refresh(op.now):
         heterogeneous, names = group.is_heterogeneous(), iter_kafka_order(group.topics)
@@ -111,23 +109,13 @@ def heartbeat(
 def _member(op: OperationContext, group: ShareGroup, request: ShareGroupHeartbeatRequest) -> ShareMember:
     """Return the member that sent a heartbeat, or a new member if it joins."""
     member_id, epoch = request.member_id, request.member_epoch
-    size = op.config.group_share_max_size
-    if len(group.members) >= size and member_id not in group.members:
-        message = f"The share group has reached its maximum capacity of {size} members."
-        raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
+    check_capacity(group, op.config.group_share_max_size, member_id)
     if epoch == JOIN_EPOCH:
         return group.members.get(member_id) or ShareMember(member_id=member_id)
     member = group.member(member_id)
     if epoch > member.epoch or epoch not in (member.epoch, member.previous_epoch):
-        known = f"the one known by the group coordinator ({member.epoch})"
-        if epoch < member.epoch:
-            known += f", and it does not match the previous member epoch ({member.previous_epoch})"
-        size_of = "greater" if epoch > member.epoch else "smaller"
-        message = (
-            f"The share group member has a {size_of} member epoch ({epoch}) than {known}. "
-            "The member must abandon all its partitions and rejoin."
-        )
-        raise GroupError(ErrorCode.FENCED_MEMBER_EPOCH, message)
+        also = f", and it does not match the previous member epoch ({member.previous_epoch})"
+        raise fenced_epoch("share", epoch, member.epoch, also if epoch < member.epoch else "")
     return member
 
 

@@ -16,11 +16,11 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
+from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.share.group import Partitions, ShareGroup
-from kafka_msgs.groups.share.heartbeat import find_group
 from kafka_msgs.groups.share.initialization import (
     begin_deletion_of_topics,
     begin_initialization,
@@ -49,7 +49,7 @@ def alter_offsets(
 ) -> Future[altered.AlterShareGroupOffsetsResponse]:
     """Set the start offsets of a group without members. Raises ``GroupError``."""
     group_id = request.group_id
-    group = ShareGroup(group_id) if group_id not in op.state.groups else find_group(op, group_id)
+    group = ShareGroup(group_id) if group_id not in op.state.groups else find_group(op, ShareGroup, group_id)
     group.validate_delete(op)
     offsets = dict(_offsets(op, request))
     if offsets:
@@ -139,7 +139,7 @@ def delete_offsets(
     group_id = request.group_id
     if group_id not in op.state.groups:
         raise group_not_found(group_id)
-    group = find_group(op, group_id)
+    group = find_group(op, ShareGroup, group_id)
     group.validate_delete(op)
     names = [topic.topic_name for topic in request.topics]
     known = group.partitions is not None

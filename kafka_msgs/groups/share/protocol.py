@@ -1,4 +1,4 @@
-"""The share group protocol (KIP-932) for the coordinator: heartbeats and descriptions."""
+"""The share group protocol (KIP-932) for the coordinator: its apis, appliers and descriptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, schedule_session
+from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_session
 from kafka_msgs.groups.modern_records import (
     apply_group,
     apply_target,
@@ -22,11 +21,10 @@ from kafka_msgs.groups.modern_records import (
 )
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.runtime.hard_state import Applier
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, find_group, heartbeat
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.message import Message
@@ -87,7 +85,9 @@ def describe(
     op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
 ) -> list[response.DescribedGroup]:
     """Describe groups. A group that is not a share group has an error in its entry."""
-    return each_group(group_ids, lambda group_id: _group(op, find_group(op, group_id)), _refuse, context.version)
+    return each_group(
+        group_ids, lambda group_id: _group(op, find_group(op, ShareGroup, group_id)), _refuse, context.version
+    )
 
 
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
@@ -107,14 +107,14 @@ def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
 
 
 def _member(op: OperationContext, member: ShareMember) -> response.Member:
-    names, topics = member.metadata.subscribed_topic_names, op.image.by_id
+    topics = op.image.by_id
     return response.Member(
         member_id=member.member_id,
         rack_id=member.metadata.rack_id,
         member_epoch=member.epoch,
         client_id=member.metadata.client_id,
         client_host=member.metadata.client_host,
-        subscribed_topic_names=tuple(hash_map_order(names, capacity=copy_capacity(len(names)))),
+        subscribed_topic_names=member.metadata.subscribed_topic_names,
         assignment=response.Assignment(
             topic_partitions=tuple(
                 response.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(partitions))

@@ -7,8 +7,9 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.group_protocol import describe_api
+from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
@@ -21,7 +22,6 @@ from kafka_msgs.groups.streams.configured_topology import (
 from kafka_msgs.groups.streams.extension import resolve_patterns
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.soft_state import TaskOffsets
 from kafka_msgs.groups.streams.target_assignment import assignor_name
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
@@ -63,7 +63,7 @@ def describe(
 def _described_or_error(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
     try:
         check_enabled(op.config, op.profile, op.image)
-        group = live_group(op, group_id)
+        group = find_group(op, StreamsGroup, group_id)
         found = described(op, group)
         return with_description(op, group, found) if request.include_topology_description else found
     except GroupError as error:
@@ -84,9 +84,7 @@ def described(op: OperationContext, group: StreamsGroup) -> DescribedGroup:
         topology=_topology(op, group),
         members=tuple(
             _member(
-                group.members[each],
-                group.targets.get(each, NO_TARGET),
-                group.soft.offsets.get(each, TaskOffsets()),
+                group.members[each], group.targets.get(each, NO_TARGET), group.soft.offsets.get(each, TaskOffsets())
             )
             for each in iter_kafka_order(group.members)
         ),
@@ -174,7 +172,7 @@ def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets
         topology_epoch=metadata.topology_epoch,
         process_id=metadata.process_id,
         user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
-        client_tags=tuple(KeyValue(key=key, value=tags[key]) for key in hash_map_order(tags)),
+        client_tags=tuple(KeyValue(key=key, value=value) for key, value in tags.items()),
         task_offsets=_offsets(offsets.offsets),
         task_end_offsets=_offsets(offsets.end_offsets),
         is_classic=member.classic is not None,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
 from kafka_msgs.groups.modern_group import (
     STATIC_LEAVE_EPOCH,
+    find_group,
     rebalance_timer_key,
     schedule_rebalance,
     schedule_session,
@@ -19,7 +20,6 @@ from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
@@ -36,7 +36,7 @@ __all__ = [
 
 def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Remove a member that leaves. A static member that leaves temporarily keeps its tasks."""
-    group = live_group(op, request.group_id)
+    group = find_group(op, StreamsGroup, request.group_id)
     if request.shutdown_application:
         request_shutdown(group, request.member_id)
     if request.instance_id is None:

@@ -10,11 +10,9 @@ from uuid import UUID
 
 from attrs import frozen
 
-from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition, is_expired
+from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup, check_fetch, committing_member, stale
+from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup, committing_member, stale
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
@@ -174,18 +172,6 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
             raise stale(member, "Topology is not available for offset commit validation.")
         return partial(_check_commit, self.topology, member, committer.epoch)
 
-    def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
-        """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
-        check_fetch(op, self, member_id, epoch)
-
-    def validate_offset_delete(self, op: GroupOperation) -> None:
-        """Accept: the topics that the group reads are checked one by one."""
-
-    def validate_delete(self, op: GroupOperation) -> None:
-        """Refuse to delete a group with members."""
-        if self.members:
-            raise GroupError(ErrorCode.NON_EMPTY_GROUP)
-
     def metadata_record(self, **changes: Any) -> records.Record:
         """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""
         configs: Mapping[str, str] = changes.pop("last_assignment_configs", self.configs)
@@ -214,10 +200,6 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     def subscribes_to(self, topic: str) -> bool:
         """Return whether a group with members reads the topic."""
         return bool(self.members) and self.topology is not None and topic in self.topology.subtopology_of_source
-
-    def offset_expiration(self) -> ExpiryCondition:
-        """Offsets expire by the time of their commit."""
-        return is_expired
 
     def expires(self, op: GroupOperation) -> bool:
         """Return whether the group may expire: with a stored description it stays until the plugin has deleted it."""

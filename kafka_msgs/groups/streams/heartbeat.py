@@ -23,7 +23,14 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, rebalance_timer_key
+from kafka_msgs.groups.modern_group import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    check_capacity,
+    find_group,
+    rebalance_timer_key,
+)
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -141,7 +148,7 @@ def _fence(
     op: OperationContext, request: StreamsGroupHeartbeatRequest, error: GroupError
 ) -> StreamsGroupHeartbeatResponse:
     """Remove a member at a wrong epoch, and refuse its heartbeat."""
-    group = membership.existing_group(op, request.group_id)
+    group = find_group(op, StreamsGroup, request.group_id, "Streams group")
     fencing.fence_member(op, group, group.member(request.member_id))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
@@ -237,7 +244,7 @@ class HeartbeatHandler:
     def _find_group(self) -> StreamsGroup:
         op, request = self.op, self.request
         if not self.joins:
-            return membership.existing_group(op, request.group_id)
+            return find_group(op, StreamsGroup, request.group_id, "Streams group")
         group = op.state.groups.get(request.group_id)
         if group is None:
             found = StreamsGroup(request.group_id)
@@ -248,8 +255,8 @@ class HeartbeatHandler:
         elif isinstance(group, ClassicGroup) and (extension := streams_extension(op)) is not None:
             found = extension.upgrade(op, group, fencing.fence_member)
         else:
-            found = membership.require_streams(group)
-        membership.check_capacity(op, found, request)
+            found = find_group(op, StreamsGroup, request.group_id)
+        check_capacity(found, op.config.group_streams_max_size, request.member_id, request.instance_id)
         return found
 
     def _replaced(self) -> str | None:

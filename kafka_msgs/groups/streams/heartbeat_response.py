@@ -1,4 +1,9 @@
-"""The response to a heartbeat, and its status list."""
+"""The response to a heartbeat: its status list, missing internal topics, and the endpoints of interactive queries.
+
+The release requests missing topics at each heartbeat, and its broker limits the attempts. The document requires one
+attempt at a time with a back-off, and a detail that reports it: ``StreamsRules.limits_topic_creation``. The partitions
+of a member with an endpoint are cached until its tasks, its endpoint or the topics change.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +15,13 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.soft_state import TopicCreation
 from kafka_msgs.groups.streams.target_assignment import TAGS
 from kafka_msgs.groups.streams.tasks import TaskId, grouped
@@ -42,11 +45,7 @@ def all_endpoints(
 
     ``replaced`` is the id of the static member that it replaces.
     """
-    others: list[StreamsGroupMember] = []
-    if group.endpoint_members:
-        others = [
-            group.members[each] for each in iter_kafka_order(group.members) if each not in (member.member_id, replaced)
-        ]
+    others = [group.members[each] for each in group.endpoint_members if each not in (member.member_id, replaced)]
     return tuple(_endpoint(op, group, each) for each in (*others, member) if each.metadata.user_endpoint is not None)
 
 
@@ -73,19 +72,17 @@ def task_partitions(op: OperationContext, group: StreamsGroup, tasks: Iterable[T
     if configured is None:
         _note_missing(op)
         return
-    by_subtopology = dict(grouped(tasks))
-    for key in hash_map_order(by_subtopology):
+    for key, numbers in grouped(tasks):
         subtopology = configured.get(key)
         if subtopology is None:
             _note_missing(op)
             continue
-        names = dict.fromkeys((*subtopology.source_topics, *subtopology.repartition_source_topics))
-        for name in hash_map_order(names):
+        for name in dict.fromkeys((*subtopology.source_topics, *subtopology.repartition_source_topics)):
             topic = op.image.topics.get(name)
             if topic is None:
                 _note_missing(op)
                 continue
-            partitions = tuple(each for each in by_subtopology[key] if each < topic.partitions)
+            partitions = tuple(each for each in numbers if each < topic.partitions)
             if partitions:
                 yield TopicPartition(topic=name, partitions=partitions)
 
@@ -97,9 +94,8 @@ def _note_missing(op: OperationContext) -> None:
 
 
 def task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    """Return tasks in the form of a response, in Kafka's order."""
-    by_subtopology = dict(grouped(tasks))
-    return tuple(TaskIds(subtopology_id=key, partitions=by_subtopology[key]) for key in hash_map_order(by_subtopology))
+    """Return tasks in the form of a response."""
+    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 _FIRST_WAIT_MS: Final = 1000
@@ -131,7 +127,7 @@ def request_internal_topics(
 
 def creation_failed(op: OperationContext, group_id: str, reason: str) -> None:
     """Record why the topics of a group could not be created. The next status reports it."""
-    group = live_group(op, group_id)
+    group = find_group(op, StreamsGroup, group_id)
     known = group.soft.creation or TopicCreation()
     group.soft.creation = evolve(known, failure=reason)
 

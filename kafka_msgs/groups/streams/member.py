@@ -1,4 +1,4 @@
-"""A member of a streams group: Kafka's ``StreamsGroupMember``."""
+"""A member of a streams group: Kafka's ``StreamsGroupMember``, with the metadata of a classic protocol member."""
 
 from __future__ import annotations
 

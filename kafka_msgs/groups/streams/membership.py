@@ -8,9 +8,13 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group import Group, group_not_found
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, static_member_of_request
-from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.modern_group import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    fenced_epoch,
+    static_member_of_request,
+    unreleased_instance,
+)
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
@@ -24,43 +28,12 @@ from kafka_msgs.messages.streams_group_member_metadata_value import (
 )
 
 __all__ = [
-    "check_capacity",
     "dynamic_member",
-    "existing_group",
-    "live_group",
     "needs_rebalance",
     "replace_member",
     "reported",
-    "require_streams",
     "static_member",
 ]
-
-
-def existing_group(op: OperationContext, group_id: str) -> StreamsGroup:
-    """Return the streams group of an existing member. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
-    group = op.state.groups.get(group_id)
-    if group is None:
-        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {group_id} not found.")
-    return require_streams(group)
-
-
-def require_streams(group: Group) -> StreamsGroup:
-    """Return the group if it is a streams group. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
-    if isinstance(group, StreamsGroup):
-        return group
-    raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a streams group.")
-
-
-def check_capacity(op: OperationContext, group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse a new member of a full group. A member that replaces a static member is not new."""
-    size = op.config.group_streams_max_size
-    if request.instance_id is not None and request.instance_id in group.static_members:
-        return
-    if len(group.members) >= size and request.member_id not in group.members:
-        raise GroupError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The streams group has reached its maximum capacity of {size} members.",
-        )
 
 
 def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsGroupMember:
@@ -88,11 +61,7 @@ def static_member(
     if old is None:
         return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
     if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
-        raise GroupError(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
-            f"because the instance id is owned by {old.member_id} member.",
-        )
+        raise unreleased_instance(request.member_id, request.instance_id, old.member_id)
     member = old.as_new_member(request.member_id)
     replace_member(group, old, member, written)
     return member
@@ -120,12 +89,7 @@ def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatReques
         return
     if epoch < member.epoch and epoch == member.previous_epoch and _owns_only_assigned(member, request):
         return
-    relation = "greater" if epoch > member.epoch else "smaller"
-    raise GroupError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {relation} member epoch ({epoch}) than the one known by the group "
-        f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
-    )
+    raise fenced_epoch("streams", epoch, member.epoch)
 
 
 def _owns_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> bool:
@@ -198,14 +162,6 @@ def _tags(request: StreamsGroupHeartbeatRequest) -> tuple[KeyValue, ...]:
     if len(tags) != len(request.client_tags or ()):
         raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return tuple(KeyValue(key=key, value=tags[key]) for key in sorted(tags))
-
-
-def live_group(op: OperationContext, group_id: str) -> StreamsGroup:
-    """Return the streams group that a member leaves. Raises ``GroupError`` with ``GROUP_ID_NOT_FOUND``."""
-    group = op.state.groups.get(group_id)
-    if group is None:
-        raise group_not_found(group_id)
-    return require_streams(group)
 
 
 def needs_rebalance(old: StreamsGroupMemberMetadataValue, new: StreamsGroupMemberMetadataValue) -> bool:

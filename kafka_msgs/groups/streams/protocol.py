@@ -1,23 +1,20 @@
-"""The streams group protocol as rows of the coordinator's tables."""
+"""The streams group protocol for the coordinator: its apis, appliers and hooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from attrs import evolve
 
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, TopicChange
 from kafka_msgs.groups.modern_group import (
     LEAVE_EPOCH,
-    group_of_record,
     remove_group,
-    remove_target_metadata,
-    set_target_metadata,
 )
+from kafka_msgs.groups.modern_records import apply_group, apply_target_metadata, for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState, subscribe
-from kafka_msgs.groups.runtime.hard_state import Applier
-from kafka_msgs.groups.runtime.undo_log import Changes
+from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.streams.describe import DESCRIBE
 from kafka_msgs.groups.streams.description_cleanup import clean_up
 from kafka_msgs.groups.streams.extension import streams_extension
@@ -36,53 +33,29 @@ from kafka_msgs.messages.streams_group_current_member_assignment_key import Stre
 from kafka_msgs.messages.streams_group_current_member_assignment_value import StreamsGroupCurrentMemberAssignmentValue
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_member_metadata_key import StreamsGroupMemberMetadataKey
-from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
-from kafka_msgs.messages.streams_group_metadata_value import StreamsGroupMetadataValue
 from kafka_msgs.messages.streams_group_target_assignment_member_key import StreamsGroupTargetAssignmentMemberKey
-from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_key import StreamsGroupTargetAssignmentMetadataKey
-from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_key import StreamsGroupTopologyKey
-from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
 
 __all__ = ["APPLIERS", "PROTOCOL"]
 
 
-def _known(state: ShardState, changes: Changes, group_id: str) -> StreamsGroup | None:
-    return group_of_record(state, changes, StreamsGroup, group_id, create=False)
-
-
-def _group(state: ShardState, changes: Changes, group_id: str) -> StreamsGroup:
-    group = group_of_record(state, changes, StreamsGroup, group_id, create=True)
-    assert group is not None
-    return group
-
-
-def _metadata(
-    state: ShardState, changes: Changes, key: StreamsGroupMetadataKey, value: StreamsGroupMetadataValue | None
-) -> None:
-    if value is not None:
-        group = _group(state, changes, key.group_id)
-        changes.assign(group, "epoch", value.epoch)
-        changes.assign(group, "metadata_hash", value.metadata_hash)
-        changes.assign(group, "validated_epoch", value.validated_topology_epoch)
-        changes.assign(group, "stored_description", value.stored_description_topology_epoch)
-        changes.assign(group, "failed_description", value.failed_description_topology_epoch)
-        changes.assign(group, "configs", {config.key: config.value for config in value.last_assignment_configs or ()})
-        _forget_shutdown(group)
-    elif (known := _known(state, changes, key.group_id)) is not None:
-        if known.topology is not None:
-            subscribe(state, changes, known.group_id, known.topology.required_topics, ())
-        remove_group(state, changes, known)
-
-
-def _topology(
-    state: ShardState, changes: Changes, key: StreamsGroupTopologyKey, value: StreamsGroupTopologyValue | None
-) -> None:
-    group = _known(state, changes, key.group_id) if value is None else _group(state, changes, key.group_id)
-    if group is None:
+def _metadata(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
+    if value is None:
+        if group.topology is not None:
+            subscribe(state, changes, group.group_id, group.topology.required_topics, ())
+        remove_group(state, changes, group)
         return
+    apply_group(state, changes, group, key, value)
+    changes.assign(group, "validated_epoch", value.validated_topology_epoch)
+    changes.assign(group, "stored_description", value.stored_description_topology_epoch)
+    changes.assign(group, "failed_description", value.failed_description_topology_epoch)
+    changes.assign(group, "configs", {config.key: config.value for config in value.last_assignment_configs or ()})
+    _forget_shutdown(group)
+
+
+def _topology(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
     topology = None if value is None else StreamsTopology(value)
     before = () if group.topology is None else group.topology.required_topics
     after = () if topology is None else topology.required_topics
@@ -91,30 +64,12 @@ def _topology(
     _forget_shutdown(group)
 
 
-def _assignment(
-    state: ShardState,
-    changes: Changes,
-    key: StreamsGroupTargetAssignmentMetadataKey,
-    value: StreamsGroupTargetAssignmentMetadataValue | None,
-) -> None:
-    if value is not None:
-        group = _group(state, changes, key.group_id)
-        set_target_metadata(changes, group, value.assignment_epoch, value.assignment_timestamp)
-        _forget_shutdown(group)
-    elif (known := _known(state, changes, key.group_id)) is not None:
-        remove_target_metadata(changes, known)
-        _forget_shutdown(known)
+def _assignment(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
+    apply_target_metadata(state, changes, group, key, value)
+    _forget_shutdown(group)
 
 
-def _target(
-    state: ShardState,
-    changes: Changes,
-    key: StreamsGroupTargetAssignmentMemberKey,
-    value: StreamsGroupTargetAssignmentMemberValue | None,
-) -> None:
-    group = _known(state, changes, key.group_id) if value is None else _group(state, changes, key.group_id)
-    if group is None:
-        return
+def _target(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
     if value is None:
         changes.delete(group.targets, key.member_id)
     else:
@@ -123,36 +78,19 @@ def _target(
     changes.assign(group, "targets_version", object())
 
 
-def _member(
-    state: ShardState,
-    changes: Changes,
-    key: StreamsGroupMemberMetadataKey,
-    value: StreamsGroupMemberMetadataValue | None,
-) -> None:
-    if value is not None:
-        group = _group(state, changes, key.group_id)
-        member = _member_or_new(group, key.member_id)
-        _update(changes, group, member.with_metadata(value))
-    elif (known := _known(state, changes, key.group_id)) is not None:
-        _remove(changes, known, key.member_id)
+def _member(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
+    if value is None:
+        _remove(changes, group, key.member_id)
+    else:
+        _update(changes, group, _member_or_new(group, key.member_id).with_metadata(value))
 
 
-def _current(
-    state: ShardState,
-    changes: Changes,
-    key: StreamsGroupCurrentMemberAssignmentKey,
-    value: StreamsGroupCurrentMemberAssignmentValue | None,
-) -> None:
+def _current(state: ShardState, changes: Changes, group: StreamsGroup, key: Any, value: Any) -> None:
     if value is not None:
-        group = _group(state, changes, key.group_id)
         _update(changes, group, with_current(_member_or_new(group, key.member_id), value))
-    elif (known := _known(state, changes, key.group_id)) is not None and key.member_id in known.members:
-        member = known.members[key.member_id]
-        _update(
-            changes,
-            known,
-            evolve(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS),
-        )
+    elif (member := group.members.get(key.member_id)) is not None:
+        gone = evolve(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NO_TASKS, revoking=NO_TASKS)
+        _update(changes, group, gone)
 
 
 def _member_or_new(group: StreamsGroup, member_id: str) -> StreamsGroupMember:
@@ -271,17 +209,16 @@ def _release(changes: Changes, group: StreamsGroup, member: StreamsGroupMember) 
 
 
 APPLIERS: Final[Mapping[type[Message], Applier]] = {
-    StreamsGroupMetadataKey: _metadata,
-    StreamsGroupMemberMetadataKey: _member,
-    StreamsGroupTargetAssignmentMetadataKey: _assignment,
-    StreamsGroupTargetAssignmentMemberKey: _target,
-    StreamsGroupCurrentMemberAssignmentKey: _current,
-    StreamsGroupTopologyKey: _topology,
+    key: for_group(StreamsGroup, effect)
+    for key, effect in (
+        (StreamsGroupMetadataKey, _metadata),
+        (StreamsGroupMemberMetadataKey, _member),
+        (StreamsGroupTargetAssignmentMetadataKey, _assignment),
+        (StreamsGroupTargetAssignmentMemberKey, _target),
+        (StreamsGroupCurrentMemberAssignmentKey, _current),
+        (StreamsGroupTopologyKey, _topology),
+    )
 }
-
-
-def _refresh(op: OperationContext, group: StreamsGroup) -> None:
-    group.request_refresh()
 
 
 def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
@@ -294,18 +231,14 @@ def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=StreamsGroupHeartbeatRequest,
-            handle=heartbeat,
-            check=check,
-        ),
+        SingleGroupApi(request=StreamsGroupHeartbeatRequest, handle=heartbeat, check=check),
         DESCRIBE,
         UPDATE,
     ),
     appliers=APPLIERS,
     on_loaded={"streams": loaded},
     on_image_changed=(_refresh_patterns,),
-    on_topics_changed={"streams": _refresh},
+    on_topics_changed={"streams": lambda op, group: group.request_refresh()},
     on_topic_creation_failed=creation_failed,
     cleanup=clean_up,
 )

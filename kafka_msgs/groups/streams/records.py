@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs, grouped
@@ -98,24 +98,25 @@ def _active_ids(tasks: TasksTupleWithEpochs) -> tuple[current.TaskIds, ...]:
     )
 
 
+_MEMBER_KEYS: Final = (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupMemberMetadataKey,
+)
+
+
 def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
     """Return the tombstones of a member: its current assignment, its target, and its metadata."""
-    return (
-        (StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
-        (StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
-        (StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
-    )
+    return tuple((key(group_id=group_id, member_id=member_id), None) for key in _MEMBER_KEYS)
 
 
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> Iterator[Record]:
     """Return the tombstones of a group, in an order in which each can be applied."""
     members = list(member_ids)
-    for member_id in members:
-        yield StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None
-    for member_id in members:
-        yield StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None
-    yield StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None
-    for member_id in members:
-        yield StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None
+    for key in _MEMBER_KEYS:
+        if key is StreamsGroupMemberMetadataKey:
+            yield StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None
+        for member_id in members:
+            yield key(group_id=group_id, member_id=member_id), None
     yield StreamsGroupMetadataKey(group_id=group_id), None
     yield StreamsGroupTopologyKey(group_id=group_id), None

@@ -1,4 +1,4 @@
-"""The topology of a streams group, as the first member sent it: Kafka's ``StreamsTopology``.
+"""The topology of a streams group, as the first member sent it, and its updates: Kafka's ``StreamsTopology``.
 
 A topology has the form of its record, ``StreamsGroupTopologyValue``. It does not include the partition counts of its
 internal topics, which ``configured_topology`` derives from the topics of the cluster.

@@ -16,13 +16,13 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.group_protocol import SingleGroupApi
+from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.groups.streams.description_plugin import DescriptionFailure, DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
-from kafka_msgs.groups.streams.membership import live_group
 from kafka_msgs.groups.streams.validation import check_names, invalid_request
 from kafka_msgs.messages import streams_group_describe_response as shown
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
@@ -106,7 +106,7 @@ def update(
 
 
 def _check_update(op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest) -> None:
-    group = live_group(op, request.group_id)
+    group = find_group(op, StreamsGroup, request.group_id)
     group.member(request.member_id)
     if request.topology_epoch != group.topology_epoch:
         raise invalid_request(
@@ -163,7 +163,7 @@ def _store(
 
 
 def _note_result(op: OperationContext, group_id: str, epoch: int, is_refused: bool) -> None:
-    group = live_group(op, group_id)
+    group = find_group(op, StreamsGroup, group_id)
     stored, failed = group.stored_description, group.failed_description
     if is_refused:
         failed = max(failed, epoch)
