@@ -19,6 +19,7 @@ __all__ = ["distributed", "standalone"]
 _COPIES: Final = 4
 _PARTITIONS: Final = 3
 _LINES: Final = 20
+_STANDALONE_LINES: Final = 500
 _PAUSE_SECONDS: Final = 0.05
 _WAIT_SECONDS: Final = 30
 
@@ -61,8 +62,12 @@ class Copies:
         self.files = {f"copy-{number}": GrowingFile(home / f"in-{number}") for number in range(_COPIES)}
         with Admin(servers) as admin:
             admin.create_topics([NewTopic(topic, _PARTITIONS, -1) for topic in self.files]).all()
+        self.append(1)
+
+    def append(self, count: int) -> None:
+        """Append lines to all files."""
         for file in self.files.values():
-            file.append(1)
+            file.append(count)
 
     def connectors(self) -> dict[str, dict[str, str]]:
         """Return the configurations of all connectors by name."""
@@ -241,12 +246,10 @@ def standalone(servers: str, home: Path) -> str:
     settings["listeners"] = "http://127.0.0.1:0"
     connectors = [{"name": name, **config} for name, config in copies.connectors().items()]
     for _ in range(2):
-        with copies:
-            pass
+        copies.append(_STANDALONE_LINES)
         with JavaProcess("org.apache.kafka.connect.cli.ConnectStandalone", home, settings, *connectors) as worker:
             copies.assert_files_equal()
-            with copies:
-                pass
+            copies.append(_STANDALONE_LINES)
             copies.assert_files_equal()
             worker.stop()
     copies.assert_topics_equal()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
@@ -63,5 +64,7 @@ class JavaProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self.kill()
+        if failure is not None:
+            print(self.output, file=sys.stderr)
