@@ -27,7 +27,7 @@ from kafka_msgs.broker.handlers.sasl import failure_delay, handle_sasl_token
 from kafka_msgs.broker.security.certificates import subject_name
 from kafka_msgs.broker.server_call import MangledResponse, ServerCall
 from kafka_msgs.codec import CodecOptions
-from kafka_msgs.errors import KafkaMsgsError, ProtocolError, RequestRefusedError
+from kafka_msgs.errors import DecodeError, KafkaMsgsError, ProtocolError, RequestRefusedError
 from kafka_msgs.message import Response
 from kafka_msgs.wire import (
     SIZE_BYTES,
@@ -35,7 +35,9 @@ from kafka_msgs.wire import (
     ServerConnection,
     TokenReceived,
     encode_response,
+    request_header_version,
 )
+from kafka_msgs.wire.headers import decode_request_header
 from kafka_msgs.wire.negotiation import FALLBACK
 
 if TYPE_CHECKING:
@@ -62,6 +64,15 @@ def java_address(host: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":")) + sign + zone
+
+
+def _has_valid_header(event: RequestReceived) -> bool:
+    """Return whether a request has the header of its version, which may be unknown. Kafka reads the header first."""
+    try:
+        decode_request_header(event.payload, request_header_version(event.api_key, event.version), _READING)
+    except DecodeError:
+        return False
+    return True
 
 
 class Server(Protocol):
@@ -334,7 +345,7 @@ class AcceptedConnection(asyncio.Protocol):
 
     def _refuse_version(self, event: RequestReceived) -> None:
         """Respond to ApiVersions with version 0. Close the connection for any other API, as Kafka does."""
-        if event.api_key != ApiKey.API_VERSIONS:
+        if event.api_key != ApiKey.API_VERSIONS or not _has_valid_header(event):
             self.end(reset=False)
             return
         offered = self._cluster.dispatch.offered[ApiKey.API_VERSIONS]

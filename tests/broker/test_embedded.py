@@ -189,3 +189,21 @@ def test_no_client_is_sent_to_all_interfaces(host: str) -> None:
 )
 def test_addresses_have_the_form_that_acls_have_in_java(address: str, shown: str) -> None:
     assert java_address(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("frame", "answered"),
+    [
+        ("0012 0006 00000007 ffff 00", True),
+        ("0012 7fff 00000007 ffff 00", True),
+        ("0012 ffff 00000007 ffff", True),
+        ("0012 0006 00000007 ffff", False),
+        ("0012 7fff 00000007 ffff", False),
+    ],
+)
+def test_api_versions_of_an_unknown_version_is_answered_if_its_header_is_whole(frame: str, answered: bool) -> None:
+    """The header of later versions ends with tagged fields; Kafka reads it before it looks at the version."""
+    payload = bytes.fromhex(frame)
+    with EmbeddedBroker() as broker, RawClient(broker) as client:
+        client.socket.sendall(len(payload).to_bytes(4, "big") + payload)
+        assert (client.socket.recv(4) != b"") == answered

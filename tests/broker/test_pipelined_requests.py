@@ -6,6 +6,8 @@ import socket
 from contextlib import ExitStack
 from typing import Any
 
+import pytest
+
 from kafka_msgs import ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.cluster import Cluster
@@ -83,3 +85,18 @@ def test_a_client_with_many_requests_lets_others_have_their_turn() -> None:
         for _ in range(2000):
             read_frame(greedy)
         assert order.index("MetadataRequest") < 1000
+
+
+def test_requests_of_a_client_that_is_gone_are_not_answered(caplog: pytest.LogCaptureFixture) -> None:
+    """The first response breaks the connection; asyncio would log each later one."""
+    with EmbeddedBroker() as broker, connect(broker) as gone, connect(broker) as other:
+
+        def send_and_leave(cluster: Cluster) -> None:
+            gone.sendall(frames(*[(ApiVersionsRequest(), 0)] * 16))
+            gone.close()
+
+        broker.run(send_and_leave)
+        other.sendall(frames((MetadataRequest(topics=()), 9)))
+        read_frame(other)
+        assert broker.problems == []
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

@@ -6,6 +6,7 @@ import argparse
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -52,6 +53,7 @@ def _succeeds(name: str, clusters: str | None) -> bool:
     try:
         outcome, succeeds = f"equal: {_run(scenario, names)}", True
     except AssertionError as error:
+        traceback.print_exc()
         outcome, succeeds = f"FAILED: {error}", False
     print(f"{name} ({', '.join(names)}): {outcome}; {time.monotonic() - started:.0f} s", flush=True)
     return succeeds

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
+from tests.campaigns.connect.processes import bounded
 from tests.support.kafka_cluster import KafkaCluster
 
 __all__ = ["CLUSTERS"]
@@ -21,7 +22,7 @@ _OPTIONS: Final = ("--port", "0", "--brokers", "3", "--json", "--authorizer", "-
 @contextmanager
 def embedded() -> Iterator[str]:
     """Run three embedded brokers, and yield their addresses. Raises ``AssertionError`` if they report a problem."""
-    command = ["timeout", str(_LIFETIME_SECONDS), sys.executable, "-m", "kafka_msgs", "broker", *_OPTIONS]
+    command = [*bounded(_LIFETIME_SECONDS), sys.executable, "-m", "kafka_msgs", "broker", *_OPTIONS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

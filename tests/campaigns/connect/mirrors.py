@@ -106,7 +106,7 @@ def commit(servers: str, group: str, share: float) -> dict[int, list[Row]]:
 
 
 def mirror(source: str, target: str, home: Path) -> str:
-    """Mirror a topic, kill MirrorMaker, change the topic meanwhile, and mirror the rest."""
+    """Mirror a topic, kill MirrorMaker, change the topic, write more records, and mirror them."""
     resource = ConfigResource(ConfigResourceType.TOPIC, _TOPIC)
     with Admin(source) as admin:
         admin.create_topics(

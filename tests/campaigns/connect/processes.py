@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
@@ -10,13 +11,18 @@ from typing import Final, Self
 from tests.recorders.broker import java_program, project_classpath
 from tests.support.kafka_storage import write_properties
 
-__all__ = ["JavaProcess"]
+__all__ = ["JavaProcess", "bounded"]
 
 _PROJECT: Final = Path(__file__).with_name("connect.xml")
 _RELEASE: Final = "4.3.1"
 _LIFETIME_SECONDS: Final = 600
 _STOP_SECONDS: Final = 60
 _OUTPUT_SHOWN: Final = 4000
+
+
+def bounded(seconds: int) -> list[str]:
+    """Return the start of a command that ends with this process, and after a time."""
+    return ["setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=10", str(seconds)]
 
 
 class JavaProcess:
@@ -34,9 +40,12 @@ class JavaProcess:
         java = java_program(class_name, [str(file) for file in files], path, heap_mb=256)
         self._log = home / "output.txt"
         with self._log.open("ab") as log:
-            limits = ["timeout", "--kill-after=10", str(_LIFETIME_SECONDS)]
             self._process = subprocess.Popen(
-                [*limits, *java], cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                [*bounded(_LIFETIME_SECONDS), *java],
+                cwd=home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
 
     @property
@@ -45,7 +54,7 @@ class JavaProcess:
         return self._log.read_text(errors="replace")[-_OUTPUT_SHOWN:]
 
     def is_running(self) -> bool:
-        """Return whether the program has not ended."""
+        """Return whether the program runs."""
         return self._process.poll() is None
 
     def stop(self) -> None:
@@ -63,5 +72,7 @@ class JavaProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self.kill()
+        if failure is not None:
+            print(self.output, file=sys.stderr)

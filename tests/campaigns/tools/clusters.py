@@ -47,7 +47,7 @@ class Member:
 
 
 class ToolCluster:
-    """A cluster with its addresses, those of its listener for users, and a process for tools.
+    """A cluster with its addresses, its listener for users, and a process for tools.
 
     ``files`` are paths by placeholder. Raises ``ProgramUnavailableError`` if the process cannot be built here.
     """

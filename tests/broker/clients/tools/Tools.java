@@ -49,7 +49,11 @@ public final class Tools {
             }
             synchronized (getClassLoadingLock(name)) {
                 Class<?> loaded = findLoadedClass(name);
-                return loaded == null ? findClass(name) : loaded;
+                try {
+                    return loaded == null ? findClass(name) : loaded;
+                } catch (ClassNotFoundException inAnotherJar) {
+                    return super.loadClass(name, resolve);
+                }
             }
         }
     }
