@@ -25,8 +25,8 @@ from benchmarks.report import Figure, Times, print_figures, rows_table
 from benchmarks.segment import STATUS
 from benchmarks.timing import PROTOCOL, fastest
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
 from kafka_msgs.engines.record_files import write_records
+from kafka_msgs.offline.log_table import DEFAULT_COLUMNS, LogTable
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
 __all__ = ["run", "write_partition"]

@@ -64,8 +64,18 @@ _FIRST: Final = ("commitTimestampMs", "committedOffset")
 """The columns of a first commit."""
 
 OFFSETS: Final = pa.schema(
-    [*_KEY, *_COMMIT, ("transactional", _BOOL), *_LOG, ("endOffset", _LONG), ("lag", _LONG), ("ahead", _LONG)]
+    [
+        *_KEY,
+        *_COMMIT,
+        ("transactional", _BOOL),
+        *_LOG,
+        ("endOffset", _LONG),
+        ("lag", _LONG),
+        ("ahead", _LONG),
+        ("stale", _BOOL),
+    ]
 )
+"""The committed offsets. ``stale`` marks commits in a partition whose coordinator does not serve the group."""
 PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
 HISTORY: Final = pa.schema(
     [
@@ -96,7 +106,10 @@ GROUPS: Final = pa.schema(
     ]
 )
 
-_NO_TIME: Final = -1
+_NONE: Final = -1
+_NO_ID: Final = "00000000-0000-0000-0000-000000000000"
+_NEGATIVE: Final = ("leaderEpoch", "commitTimestampMs", "expireTimestampMs", "logTimestampMs", "producerId")
+"""The columns that are null for -1."""
 _MOST_MS: Final = (2**63 - 1) // 1000
 _SLICE: Final = 1 << 16
 _TOPIC: Final = "__consumer_offsets"
@@ -116,6 +129,12 @@ class EndOffsets:
         places = pa.array([f"{topic}/{number}" for topic, number in ends], _TEXT)
         return cls(places, pa.array(ends.values(), _LONG))
 
+    @classmethod
+    def of_columns(cls, topics: pa.Array, numbers: pa.Array, offsets: pa.Array) -> EndOffsets:
+        """Return the end offsets from columns of topics, partitions and offsets."""
+        places = pc.binary_join_element_wise(topics, numbers.cast(_TEXT), "/")
+        return cls(_whole(places), _whole(offsets))
+
     def ends(self, topics: pa.Array, numbers: pa.Array) -> pa.Array:
         """Return the end offset of each partition, null if unknown."""
         places = pc.binary_join_element_wise(topics, numbers.cast(_TEXT), "/")
@@ -134,6 +153,7 @@ def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Ite
         distance = pc.subtract(found["endOffset"], found["committedOffset"])
         found["lag"] = pc.max_element_wise(distance, 0, skip_nulls=False)
         found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
+        found["stale"] = pa.repeat(pa.scalar(False), batch.num_rows)
         yield _batch(found, OFFSETS)
 
 
@@ -186,7 +206,7 @@ def described_groups(survivors: pa.Table) -> list[GroupDescription]:
 def to_timestamps(milliseconds: pa.Array) -> pa.Array:
     """Return Kafka's millisecond numbers as timestamps: null for -1 (no time) and for times that overflow 64 bits."""
     held = pc.and_(pc.greater_equal(milliseconds, -_MOST_MS), pc.less_equal(milliseconds, _MOST_MS))
-    known = pc.and_(held, pc.not_equal(milliseconds, _NO_TIME))
+    known = pc.and_(held, pc.not_equal(milliseconds, _NONE))
     return pc.multiply(pc.if_else(known, milliseconds, None), 1000).cast(_TIME)
 
 
@@ -222,13 +242,25 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         "logOffset": rows["offset"],
         "logTimestampMs": rows["timestamp"],
     }
+    found |= {name: _known(found[name]) for name in _NEGATIVE if name in found}
+    if "topicId" in found:
+        found["topicId"] = pc.if_else(pc.equal(found["topicId"], _NO_ID), None, found["topicId"])
     times = {name.removesuffix("Ms"): to_timestamps(found[name]) for name in found if name.endswith("Ms")}
     return found | times
+
+
+def _known(numbers: pa.Array) -> pa.Array:
+    """Return Kafka's numbers with null for -1, which means none."""
+    return pc.if_else(pc.equal(numbers, _NONE), None, numbers)
 
 
 def _field(structs: pa.StructArray, name: str) -> pa.Array:
     """Return a field of structs, null for null structs."""
     return pc.struct_field(structs, name)
+
+
+def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _batch(found: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:

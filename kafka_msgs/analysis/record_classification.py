@@ -13,10 +13,13 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
+from kafka_msgs.catalog import message_class
 from kafka_msgs.columns.decode import decode_column, error_texts
+from kafka_msgs.errors import UnknownMessageError
 from kafka_msgs.message import Message
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
+from kafka_msgs.schema import Kind, fields
 
 __all__ = ["PROBLEMS", "RECORD_COLUMNS", "ClassifiedRecords", "classify", "classify_groups"]
 
@@ -27,6 +30,8 @@ PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), (
 """Unreadable data: the offset of a record, null for a part of a file, and the reason."""
 
 _KEYLESS: Final = "the key does not say what the record is"
+_ORIGIN: Final = "group-coordinator"
+_KINDS: Final[tuple[Kind, Kind]] = ("coordinator-key", "coordinator-value")
 _OLDEST, _COMMIT = b"\0\0", b"\0\1"
 _COMMIT_TYPES: Final = pa.array([_OLDEST, _COMMIT])
 _MARKERS: Final = pa.array([b"\0\0", b"\0\1"])
@@ -66,14 +71,45 @@ def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> Classified
 
 
 def classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
-    """Return the group records, and problems for records whose keys have no type."""
+    """Return the readable group records, and problems for unreadable ones and for records of unknown types."""
     of_client = pc.invert(records.column("is_control"))
     types = pc.binary_slice(records.column("key"), 0, 2)
     typed = pc.fill_null(pc.equal(pc.binary_length(types), 2), False)
     is_group = pc.and_(of_client, pc.and_not(typed, pc.fill_null(pc.is_in(types, _COMMIT_TYPES), False)))
     others, keyless = records.filter(is_group), records.filter(pc.and_not(of_client, typed))
+    problems = [_problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)]
+    if others.num_rows:
+        reasons = _group_errors(others)
+        sound, bad = reasons.is_null(), reasons.is_valid()
+        problems.append(_problems(others.filter(bad), reasons.filter(bad), file))
+        others = others.filter(sound)
     roles = pa.repeat(pa.scalar(GROUP_RECORD, pa.int8()), others.num_rows)
-    return _rows(others, roles, segment), _problems(keyless, pa.repeat(pa.scalar(_KEYLESS), keyless.num_rows), file)
+    return _rows(others, roles, segment), _joined(problems)
+
+
+def _group_errors(records: pa.RecordBatch) -> pa.Array:
+    """Return the reason why each group record cannot be read, null for readable ones."""
+    types = pc.binary_slice(records.column("key"), 0, 2).dictionary_encode()
+    reasons = pa.nulls(records.num_rows, pa.string())
+    for number, kind in enumerate(types.dictionary.to_pylist()):
+        chosen = pc.equal(types.indices, number)
+        rows = records.filter(chosen)
+        reasons = pc.replace_with_mask(reasons, chosen, _errors_of_type(int.from_bytes(kind, signed=True), rows))
+    return reasons
+
+
+def _errors_of_type(number: int, records: pa.RecordBatch) -> pa.Array:
+    try:
+        key, value = (message_class(number, kind, _ORIGIN) for kind in _KINDS)
+    except UnknownMessageError:
+        return pa.repeat(pa.scalar(f"this release has no records of type {number}"), records.num_rows)
+    return pc.coalesce(*(_errors(records.column(name), cls) for name, cls in (("key", key), ("value", value))))
+
+
+def _errors(column: pa.Array, message: type[Message]) -> pa.Array:
+    first = fields(message)[0].attribute
+    found = decode_column(column, message, columns=[first])
+    return _texts(found, message) if found.error_count else pa.nulls(len(column), pa.string())
 
 
 def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:

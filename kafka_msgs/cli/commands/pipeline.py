@@ -16,7 +16,7 @@ from rich.console import Console
 
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
-from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
+from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option, workers_option
 from kafka_msgs.cli.render.console import console, table
 from kafka_msgs.cli.render.output import echo
 from kafka_msgs.cli.report_options import input_facts
@@ -28,7 +28,8 @@ from kafka_msgs.tables import FORMAT_NAMES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_msgs.engines.job import JobInputs, JobRun
+    from kafka_msgs.analysis.job import Job
+    from kafka_msgs.engines.job import RunResult
     from kafka_msgs.filesystems.options import FilesystemOptions
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import JobResult
@@ -42,6 +43,7 @@ Check = Callable[["FilesystemOptions"], Frames]
 """Checks the arguments of a job, with filesystem options."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
+_PROBLEMS: Final = "Problems"
 _ROWS: Final = 20
 """The number of table rows on the screen; the report has more, and the Parquet tables have all rows."""
 
@@ -96,6 +98,7 @@ def _options(command: F) -> F:
 )
 @click.option("--history", is_flag=True, help="Also write the table history: every commit in the log.")
 @engine_option
+@workers_option
 @wait_option
 @_options
 def group_offsets_command(
@@ -112,24 +115,24 @@ def group_offsets_command(
     Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.group_offsets import group_offsets_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 
-        ends = None if end_offsets is None else end_offsets_in(end_offsets)
-        return group_offsets_run(job_inputs, ends, history=history)
+        return group_offsets_job(history=history)
 
-    def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.engines.group_offsets_report import group_offsets_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.group_offsets_report import group_offsets_report
 
-        return group_offsets_report(result, of.times())
+        return group_offsets_report(found.report, found.first_problems, found.problems, found.cluster.times())
 
-    kind = LogJobSpec(name="group-offsets", options={"history": history}, run=run, report=report)
-    _run_over_logs(kind, inputs, **options)
+    ends = None if end_offsets is None else end_offsets_in(end_offsets)
+    _run_over_logs(LogJobSpec(job=job, report=report, ends=ends), inputs, **options)
 
 
 @pipeline_command.command("group-state")
 @_Paths
 @engine_option
+@workers_option
 @wait_option
 @_options
 def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
@@ -141,22 +144,23 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.group_state import group_state_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.group_state_job import GROUP_STATE
 
-        return group_state_run(job_inputs)
+        return GROUP_STATE
 
-    def report(result: Any, _: JobInputs) -> Report:
-        from kafka_msgs.engines.group_state_report import group_state_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.group_state_report import group_state_report
 
-        return group_state_report(result)
+        return group_state_report(found.report, found.first_problems.to_pylist(), found.problems)
 
-    _run_over_logs(LogJobSpec(name="group-state", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(job=job, report=report), inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
 @_Paths
 @engine_option
+@workers_option
 @wait_option
 @_options
 def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
@@ -168,17 +172,18 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.topic_profile import topic_profile_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 
-        return topic_profile_run(job_inputs)
+        return TOPIC_PROFILE
 
-    def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.engines.topic_profile_report import topic_profile_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.topic_profile_report import topic_profile_report
 
-        return topic_profile_report(result, of.local_partitions())
+        shown = found.first_problems.to_pylist()
+        return topic_profile_report(found.report, shown, found.problems, found.cluster.metadata)
 
-    _run_over_logs(LogJobSpec(name="topic-profile", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(job=job, report=report), inputs, **options)
 
 
 @pipeline_command.command("records")
@@ -282,8 +287,13 @@ def _run_over_logs(
     conf: tuple[str, ...],
     **where: Any,
 ) -> None:
-    """Run a job with an engine; print its results and their location."""
-    _show(*LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf))
+    """Run a job with an engine; print its results and their location. The exit status is 1 if there are problems."""
+    from kafka_msgs.report import Table
+
+    report, files = LogJob(kind=kind, inputs=inputs, **where).run_in(engine, master, conf)
+    _show(report, files)
+    if any(isinstance(each, Table) and each.title == _PROBLEMS and each.rows for each in report.sections):
+        click.get_current_context().exit(1)
 
 
 def _run(
