@@ -38,15 +38,16 @@ def show(stage: Stage) -> None:
 def _offsets(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.engines.group_offsets import group_offsets_run
+        from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+        from kafka_msgs.analysis.group_offsets_report import group_offsets_report
         from kafka_msgs.engines.job import run_job
-        from kafka_msgs.engines.group_offsets_report import group_offsets_report
+        from kafka_msgs.engines.replicas import JobInputs
+        from kafka_msgs.engines.spark import spark_engine
         from kafka_msgs.report import write_report
-        from kafka_msgs.engines.spark import RemoteInputs, spark_engine
 
-        logs = RemoteInputs([recordings / "groups" / "log"])
-        ran = run_job(group_offsets_run(logs), str(out / "offsets"), spark_engine(spark))
-        offsets = group_offsets_report(ran, logs.times())
+        logs, engine = JobInputs.at([recordings / "groups" / "log"]), spark_engine(spark)
+        ran = run_job(group_offsets_job(), logs, str(out / "offsets"), engine)
+        offsets = group_offsets_report(ran.report, ran.first_problems, ran.problems, ran.cluster.times())
         files = write_report(offsets, out / "offsets")
         """
     )
@@ -59,10 +60,11 @@ def _offsets(stage: Stage) -> None:
 def _tasks(stage: Stage) -> None:
     stage.run(
         """
-        from kafka_msgs.engines.group_state import group_state_run
-        from kafka_msgs.engines.group_state_report import group_state_report
+        from kafka_msgs.analysis.group_state_job import GROUP_STATE
+        from kafka_msgs.analysis.group_state_report import group_state_report
 
-        groups = group_state_report(run_job(group_state_run(logs), str(out / "groups"), spark_engine(spark)))
+        ran = run_job(GROUP_STATE, logs, str(out / "groups"), engine)
+        groups = group_state_report(ran.report, ran.first_problems.to_pylist(), ran.problems)
         pages = write_report(groups, out / "groups")
         """
     )

@@ -1,28 +1,26 @@
 """The table of batches, written during the read of a partition: each batch with the outcome of its transaction.
 
-Defines the distinction between final and pending rows, and the file layout. Final rows are in immutable files per
-segment, so that they are deleted with the segment. Pending rows are in the file ``open``, which each run rewrites.
-These are the batches of open transactions, and the first client batch of each segment, because the segment before it
-may be deleted, and with it the timestamp that makes this batch late.
+Final rows are in immutable files per segment, so that they are deleted with the segment. Pending rows are in a file
+that each run writes anew. These are the batches of open transactions, and the first client batch of each segment,
+because the segment before it may be deleted, and with it the timestamp that makes this batch late.
 """
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
 
 from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS, begins
+from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.offset_tables import to_timestamps
-from kafka_msgs.analysis.transaction_outcomes import next_markers
-from kafka_msgs.tables.task_output import TaskOutput, write_table
+from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
+from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["BATCHES", "BATCHES_TABLE", "BatchFile", "BatchTableWriter", "directory_of"]
+__all__ = ["BATCHES", "BATCHES_TABLE", "MARKERS", "BatchTableWriter", "directory_of"]
 
 BATCHES_TABLE: Final = "batches"
 _TEXT, _INT, _LONG, _TIME = pa.string(), pa.int32(), pa.int64(), pa.timestamp("us", tz="UTC")
@@ -30,9 +28,6 @@ _OPEN: Final = "open"
 _BUFFER: Final = 32 << 20
 _ABORTED: Final = "aborted"
 _TIMES: Final = ("firstTimestamp", "lastTimestamp", "maxTimestamp", "hour")
-_FILE: Final = re.compile(
-    r"(?P<directory>topic=[^/]*)/(?P<number>\d+)-(?:open|(?P<segment>\d+)-(?P<start>\d+)-\d+)\.parquet"
-)
 
 
 def _columns() -> list[pa.Field]:
@@ -47,6 +42,8 @@ def _columns() -> list[pa.Field]:
 BATCHES: Final = pa.schema([("topic", _TEXT), ("partition", _INT), *_columns()])
 _IN_FILE: Final = pa.schema(list(BATCHES)[1:])
 """The columns without the topic, which is part of the directory names."""
+MARKERS: Final = pa.schema([ROWS.field(name) for name in ("producerId", "offset", "marker")])
+"""The first marker of each producer in a range, which ends transactions in the range before it."""
 
 
 def directory_of(topic: str) -> str:
@@ -54,37 +51,14 @@ def directory_of(topic: str) -> str:
     return f"topic={quote(topic, safe='')}"
 
 
-@frozen
-class BatchFile:
-    """A file of the table: its partition, its segment, and the start offset of the run that wrote it.
-
-    ``segment`` is None for the file ``open``.
-    """
-
-    directory: str
-    number: int
-    segment: int | None
-    start: int
-
-    @classmethod
-    def at(cls, path: str) -> BatchFile | None:
-        """Return the file at a path in the table, or None if the path belongs to no partition."""
-        found = _FILE.fullmatch(path)
-        if found is None:
-            return None
-        segment, start = found["segment"], found["start"]
-        return cls(found["directory"], int(found["number"]), int(segment) if segment else None, int(start or 0))
-
-
 class BatchTableWriter:
-    """Writes the batches of a partition from the offset ``start`` on; ``waiting`` contains the pending batches."""
+    """Writes the batches of a range of a partition; ``waiting`` contains the pending batches."""
 
-    def __init__(self, output: TaskOutput, topic: str, number: int, start: int, waiting: pa.Table) -> None:
+    def __init__(self, output: TaskOutput, of: LogRange, waiting: pa.Table, markers: pa.Table) -> None:
         self.waiting = waiting
+        self.markers = markers
         self._output = output
-        self._topic = topic
-        self._number = number
-        self._start = start
+        self._range = of
         self._rows: list[pa.Table] = []
         self._size = 0
         self._count = 0
@@ -93,13 +67,23 @@ class BatchTableWriter:
         """Add the next batches; return the pending batches whose transaction was aborted."""
         self._rows.append(batches)
         self._size += batches.nbytes
+        if self._range.sequence:
+            ends = batches.filter(batches["marker"].is_valid()).select(MARKERS.names)
+            self.markers = first_markers(pa.concat_tables([self.markers, ends]), "producerId", "offset")
         return self.apply_markers() if self._size >= max(_BUFFER, self.waiting.nbytes) else ROWS.empty_table()
 
-    def apply_markers(self) -> pa.Table:
-        """Write the final batches, and return the aborted batches."""
+    def merge(self, later: pa.Table, markers: pa.Table) -> pa.Table:
+        """Add the pending batches and the markers of the next range; return what ``add`` returns."""
+        if self._range.sequence:
+            self.markers = first_markers(pa.concat_tables([self.markers, markers]), "producerId", "offset")
+        self._rows.append(later)
+        return self.apply_markers(markers)
+
+    def apply_markers(self, later: pa.Table | None = None) -> pa.Table:
+        """Write the final batches, and return the aborted batches. ``later`` are markers without batches."""
         before = pa.concat_tables([self.waiting, *self._rows]).combine_chunks()
         self._rows, self._size = [], 0
-        rows = _ended(before)
+        rows = _ended(before, MARKERS.empty_table() if later is None else later)
         waits = pc.or_(rows["outcome"].is_null(), rows["first"])
         self.waiting = rows.filter(waits).combine_chunks()
         self._write(rows.filter(pc.invert(waits)))
@@ -112,35 +96,32 @@ class BatchTableWriter:
             outcome, order = ROWS.get_field_index("outcome"), ROWS.get_field_index("outOfOrder")
             rows = self.waiting.set_column(outcome, ROWS.field(outcome), pc.fill_null(self.waiting["outcome"], _OPEN))
             rows = rows.set_column(order, ROWS.field(order), pc.add(rows["outOfOrder"], late))
-            self._write_file(rows, f"{self._number}-{_OPEN}")
-
-    def discard(self) -> None:
-        """Remove the written files from the output."""
-        self._output.clear(BATCHES_TABLE)
+            self._write_file(rows, f"{self._range.log}-{_OPEN}", is_open=True)
 
     def _write(self, rows: pa.Table) -> None:
         rows = rows.sort_by([("segment", "ascending"), ("offset", "ascending")])
         starts = pc.indices_nonzero(begins(_one(rows, "segment"))).to_pylist()
         for start, end in pairwise([*starts, rows.num_rows]):
             segment = rows["segment"][start].as_py()
-            name = f"{self._number}-{segment:020}-{self._start:020}-{self._count}"
-            self._write_file(rows.slice(start, end - start), name)
+            self._write_file(rows.slice(start, end - start), f"{self._range.part}-{self._count}", segment)
 
-    def _write_file(self, rows: pa.Table, name: str) -> None:
+    def _write_file(self, rows: pa.Table, name: str, segment: int = -1, *, is_open: bool = False) -> None:
         self._count += 1
-        table = _shown(rows, self._number)
-        part = f"{directory_of(self._topic)}/{name}"
-        write_table(BATCHES_TABLE, table.to_batches(), _IN_FILE, self._output, part)
+        path = f"{directory_of(self._range.topic)}/{name}-{self._output.attempt[:8]}.parquet"
+        log = self._range.log
+        with self._output.writer(_IN_FILE, BATCHES_TABLE, path, log=log, segment=segment, is_open=is_open) as writer:
+            writer.write(_shown(rows, self._range.number))
 
 
-def _ended(rows: pa.Table) -> pa.Table:
-    """Return batches with the outcomes given by the markers among them."""
+def _ended(rows: pa.Table, later: pa.Table) -> pa.Table:
+    """Return batches with the outcomes given by the markers among them, and by later ones."""
     asked = rows["outcome"].is_null()
     if not pc.any(asked).as_py():
         return rows
     concerned = pc.or_(asked, rows["marker"].is_valid()).combine_chunks()
     ending = rows.filter(concerned)
-    found = next_markers(ending["producerId"], ending["offset"], ending["marker"])
+    known = pa.concat_tables([ending.select(MARKERS.names), later])
+    found = next_markers(known["producerId"], known["offset"], known["marker"]).slice(0, ending.num_rows)
     outcomes = pc.coalesce(_one(ending, "outcome"), found)
     at = ROWS.get_field_index("outcome")
     return rows.set_column(at, ROWS.field(at), pc.replace_with_mask(_one(rows, "outcome"), concerned, outcomes))

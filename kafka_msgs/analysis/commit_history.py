@@ -1,7 +1,7 @@
 """The complete commit history, written during the read of a partition: each commit with its transaction's outcome.
 
-Defines the distinction between final and pending rows, and the file layout. Each run writes final rows to one immutable
-file. Rows of open transactions are in the file ``open``, which the next run takes over.
+Final rows are in immutable files. Rows of open transactions wait for the next markers, in this run or in the next one,
+and are in a file that each run writes anew.
 """
 
 from __future__ import annotations
@@ -10,36 +10,33 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.live_records import COMMITS
 from kafka_msgs.analysis.offset_tables import HISTORY, commit_history
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
-from kafka_msgs.analysis.transaction_outcomes import next_markers
+from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
-__all__ = ["HISTORY_TABLE", "HistoryWriter", "is_replaced"]
+__all__ = ["HISTORY_TABLE", "MARKERS", "HistoryWriter"]
 
 HISTORY_TABLE: Final = "history"
 _OPEN: Final = "open"
 _BUFFER: Final = 32 << 20
-_MARKERS: Final = pa.schema([HISTORY.field("producerId"), HISTORY.field("logOffset"), ("marker", pa.string())])
-
-
-def directory_of(number: int) -> str:
-    """Return the directory of a partition of the log in the table."""
-    return f"logPartition={number}"
+MARKERS: Final = pa.schema([HISTORY.field("producerId"), HISTORY.field("logOffset"), ("marker", pa.string())])
+"""The first marker of each producer in a range, which ends transactions in the range before it."""
 
 
 class HistoryWriter:
-    """Writes the history of a partition from the offset ``start`` on. It ``resumes`` the history of an earlier run."""
+    """Writes the history of a range of a partition. ``waiting`` are the rows of its open transactions."""
 
-    def __init__(self, output: TaskOutput, number: int, start: int, *, resumes: bool) -> None:
-        self._directory = directory_of(number)
+    def __init__(self, output: TaskOutput, of: LogRange, waiting: pa.Table, markers: pa.Table) -> None:
+        self.waiting = waiting
+        self.markers = markers
         self._output = output
-        self._name = f"{start:020}"
+        self._range = of
         self._writer: TableWriter | None = None
-        self._waiting = _open_rows(output, number) if resumes else HISTORY.empty_table()
+        self._files = 0
         self._new: list[pa.Table] = []
         self._markers: list[pa.Table] = []
         self._size = 0
@@ -51,64 +48,61 @@ class HistoryWriter:
         plain = pc.invert(commits["transactional"].combine_chunks())
         rows = commit_history(commits, pc.if_else(plain, "none", pa.scalar(None, pa.string())), files)
         self._write(rows.filter(plain))
-        self._new.append(rows.filter(pc.invert(plain)))
-        self._markers.append(_markers(found.markers))
-        self._size += self._new[-1].nbytes + self._markers[-1].nbytes
-        if self._size >= max(_BUFFER, self._waiting.nbytes):
-            self._decide()
+        self._add(rows.filter(pc.invert(plain)), _marker_rows(found.markers))
 
-    def finish(self) -> None:
-        """Write the remaining rows, which belong to open transactions."""
+    def merge(self, later: HistoryWriter) -> None:
+        """Add the state of the next range."""
+        self._add(pa.concat_tables([later.waiting]), later.markers)
+        self.end()
+
+    def end(self) -> None:
+        """Complete the file of the final rows, after the last record of the range."""
         self._decide()
         if self._writer is not None:
             self._writer.close()
-        if self._waiting.num_rows:
+            self._writer = None
+
+    def finish(self) -> None:
+        """Write the rows of open transactions."""
+        if self.waiting.num_rows:
             at = HISTORY.get_field_index("outcome")
-            outcome = pa.repeat(pa.scalar(_OPEN), self._waiting.num_rows)
-            with self._new_file(_OPEN) as writer:
-                writer.write(self._waiting.set_column(at, HISTORY.field(at), outcome))
+            outcome = pa.repeat(pa.scalar(_OPEN), self.waiting.num_rows)
+            with self._new_file(f"{self._range.log}-{_OPEN}", is_open=True) as writer:
+                writer.write(self.waiting.set_column(at, HISTORY.field(at), outcome))
+
+    def _add(self, rows: pa.Table, markers: pa.Table) -> None:
+        self._new.append(rows)
+        self._markers.append(markers)
+        self._size += rows.nbytes + markers.nbytes
+        if self._size >= max(_BUFFER, self.waiting.nbytes):
+            self._decide()
 
     def _decide(self) -> None:
-        rows = pa.concat_tables([self._waiting, *self._new, *self._markers], promote_options="default")
+        found = pa.concat_tables([MARKERS.empty_table(), *self._markers])
+        if self._range.sequence:
+            self.markers = first_markers(pa.concat_tables([self.markers, found]), "producerId", "logOffset")
+        rows = pa.concat_tables([self.waiting, *self._new, found], promote_options="default")
         self._new, self._markers, self._size = [], [], 0
-        markers = _marker_column(rows)
+        markers = rows["marker"].combine_chunks()
         outcome = next_markers(rows["producerId"], rows["logOffset"], markers)
         is_marker, ended = markers.is_valid(), outcome.is_valid()
         at = HISTORY.get_field_index("outcome")
-        found = rows.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
-        self._write(found.filter(pc.and_not(ended, is_marker)).sort_by("logOffset"))
-        self._waiting = found.filter(pc.invert(pc.or_(ended, is_marker))).sort_by("logOffset").combine_chunks()
+        decided = rows.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
+        self._write(decided.filter(pc.and_not(ended, is_marker)).sort_by("logOffset"))
+        self.waiting = decided.filter(pc.invert(pc.or_(ended, is_marker))).sort_by("logOffset").combine_chunks()
 
     def _write(self, rows: pa.Table) -> None:
         if rows.num_rows:
             if self._writer is None:
-                self._writer = self._new_file(self._name)
+                self._writer = self._new_file(f"{self._range.part}-{self._files}")
+                self._files += 1
             self._writer.write(rows)
 
-    def _new_file(self, name: str) -> TableWriter:
-        return self._output.writer(HISTORY, HISTORY_TABLE, f"{self._directory}/{name}.parquet")
+    def _new_file(self, name: str, *, is_open: bool = False) -> TableWriter:
+        path = f"logPartition={self._range.number}/{name}-{self._output.attempt[:8]}.parquet"
+        return self._output.writer(HISTORY, HISTORY_TABLE, path, log=self._range.log, is_open=is_open)
 
 
-def _open_rows(output: TaskOutput, number: int) -> pa.Table:
-    try:
-        # Open only the file: with a path, its directory would be read as a column.
-        with pq.ParquetFile(output.open_earlier(HISTORY_TABLE, f"{directory_of(number)}/{_OPEN}.parquet")) as file:
-            return file.read().cast(HISTORY)
-    except FileNotFoundError:
-        return HISTORY.empty_table()
-
-
-def _marker_column(rows: pa.Table) -> pa.Array:
-    nothing = pa.nulls(rows.num_rows, pa.string())
-    return rows["marker"].combine_chunks() if "marker" in rows.column_names else nothing
-
-
-def _markers(markers: pa.Table) -> pa.Table:
+def _marker_rows(markers: pa.Table) -> pa.Table:
     kinds = pc.if_else(pc.equal(markers["role"], COMMITS), "committed", "aborted")
-    return pa.Table.from_arrays([markers["producer"], markers["offset"], kinds], schema=_MARKERS)
-
-
-def is_replaced(name: str, number: int, *, from_start: bool) -> bool:
-    """Return whether a run replaces a file of the table: the open rows, or all files of a partition read again."""
-    directory, _, file = name.partition("/")
-    return directory == directory_of(number) and (from_start or file == f"{_OPEN}.parquet")
+    return pa.Table.from_arrays([markers["producer"], markers["offset"], kinds], schema=MARKERS)

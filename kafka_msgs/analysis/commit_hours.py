@@ -42,6 +42,15 @@ class CommitHours:
         if self._rows >= max(_BUFFER, self._hours.num_rows):
             _ = self.hours
 
+    def merge(self, later: CommitHours) -> None:
+        """Add the counts of a later range."""
+        self._new.append(later.hours)
+        self._rows += self._new[-1].num_rows
+
+    def groups(self) -> pa.Array:
+        """Return the groups with commits."""
+        return pc.unique(self.hours["group"].combine_chunks())
+
     @property
     def hours(self) -> pa.Table:
         """The commits by group and hour, with the columns of ``HOURS``."""

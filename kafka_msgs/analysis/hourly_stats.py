@@ -123,6 +123,12 @@ class HourlyStats:
         numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
         self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
 
+    def merge(self, later: HourlyStats, more: pa.Table) -> None:
+        """Add the statistics of a later range, and further ones."""
+        for figures in (later.sums(), more):
+            self._sums.add(figures)
+        self._producers.add(later.producers())
+
     def abort(self, batches: pa.Table) -> None:
         """Count the records of already added batches whose transaction was aborted."""
         self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))

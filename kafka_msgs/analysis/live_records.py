@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.analysis.transaction_outcomes import next_markers
+from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 
 __all__ = [
     "ABORTS",
@@ -233,9 +233,7 @@ def _last_waiting(rows: pa.Table) -> pa.Table:
 
 def _first_markers(rows: pa.Table) -> pa.Table:
     """Return the first marker of each producer, which ends its transaction in an earlier range."""
-    markers = rows.filter(pc.is_in(rows["role"], _MARKERS))
-    first = markers.group_by("producer").aggregate([("offset", "min")])["offset_min"]
-    return markers.filter(pc.is_in(markers["offset"], _one(first)))
+    return first_markers(rows.filter(pc.is_in(rows["role"], _MARKERS)), "producer", "offset")
 
 
 def _valued(rows: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["next_markers"]
+__all__ = ["first_markers", "next_markers"]
 
 
 def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> pa.Array:
@@ -25,6 +25,12 @@ def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> p
     same = pc.fill_null(pc.equal(whose, producer), False)
     found = pc.if_else(same, following, pa.scalar(None, marker.type))
     return found.take(pc.sort_indices(order))
+
+
+def first_markers(markers: pa.Table, producer: str, offset: str) -> pa.Table:
+    """Return the first of the markers of each producer, given the names of the columns."""
+    first = markers.group_by(producer).aggregate([(offset, "min")])[f"{offset}_min"]
+    return markers.filter(pc.is_in(markers[offset], _one(first))).combine_chunks()
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

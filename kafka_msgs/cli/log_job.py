@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.cli.arrow_import import import_arrow_without_pandas
 from kafka_msgs.cli.render.output import echo
-from kafka_msgs.cli.render.progress import progress_over
+from kafka_msgs.cli.render.progress import counting
 from kafka_msgs.cli.report_options import input_facts
 from kafka_msgs.cli.spark_session import one_sentence, progress_of, require_spark, session_for, setting
 from kafka_msgs.errors import ConcurrentRunError, JobPathError, MissingExtraError
@@ -27,15 +27,17 @@ from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.tables import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from kafka_msgs.engines.job import Engine, JobInputs, JobRun
+    from kafka_msgs.analysis.job import Job
+    from kafka_msgs.engines.job import Engine, RunResult
     from kafka_msgs.report import Report
 
-__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option", "wait_option"]
+__all__ = ["LogJob", "LogJobSpec", "chosen_engine", "engine_option", "wait_option", "workers_option"]
 
 LOCAL: Final = "local"
 PARQUET: Final = FORMAT_NAMES[0]
 SPARK: Final = "spark"
 _FEATURE: Final = "kafka-msgs pipeline"
+_ELSEWHERE: Final = "the local engine reads directories of this machine only"
 _REPORTING: Final = ("jinja2",)
 """The packages that the report needs. They are checked before the work starts."""
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
@@ -45,6 +47,10 @@ engine_option = click.option(
     "--engine",
     type=click.Choice((LOCAL, SPARK)),
     help="Execution engine; default: spark with Spark options, in a Spark session or for URIs, otherwise local.",
+)
+
+workers_option = click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes of the engine local."
 )
 
 wait_option = click.option(
@@ -74,12 +80,11 @@ def _has_session() -> bool:
 
 @frozen(kw_only=True)
 class LogJobSpec:
-    """A job over logs: its name, the options that must match an earlier run, its run over inputs, and its report."""
+    """A job over logs, loaded when it is needed, and its report. ``ends`` are given log end offsets."""
 
-    name: str
-    run: Callable[[JobInputs], JobRun[Any, Any]]
-    report: Callable[[Any, JobInputs], Report]
-    options: Mapping[str, object] = field(factory=dict)
+    job: Callable[[], Job[Any]]
+    report: Callable[[RunResult[Any]], Report]
+    ends: Mapping[tuple[str, int], int] | None = None
 
 
 @frozen(kw_only=True)
@@ -93,6 +98,7 @@ class LogJob:
     table_format: str
     wait: bool = False
     """Whether the job is repeated if another run commits its output first."""
+    workers: int = 1
 
     def run_in(
         self, engine: str | None, master: str | None = None, conf: Sequence[str] = ()
@@ -111,42 +117,36 @@ class LogJob:
         for package in _REPORTING:
             if find_spec(package) is None:
                 raise MissingExtraError(feature=_FEATURE, extra="local", package=package)
+        for path in filter(is_remote, self.inputs):
+            raise JobPathError(path=mask_uri(path), reason=_ELSEWHERE)
         import_arrow_without_pandas()
-        from kafka_msgs.engines.job import local_engine
-        from kafka_msgs.engines.local_inputs import LocalInputs
+        from kafka_msgs.engines.local import local_engine
+        from kafka_msgs.engines.plan import NO_SPLIT, SPLIT_BYTES
 
-        self._check_format()
         self._check(NO_OPTIONS)
-        inputs = LocalInputs(self.inputs)
-        run = self.kind.run(inputs)
-        with progress_over([Path(segment.name) for log in run.logs for segment in log.segments]) as progress:
-            found, notes = self._found(run, local_engine(progress), NO_OPTIONS)
-        return self._end(run, found, inputs, notes, NO_OPTIONS)
+        with counting("tasks") as done:
+            split_bytes = NO_SPLIT if self.workers == 1 else SPLIT_BYTES
+            return self._run(local_engine(self.workers, done), NO_OPTIONS, split_bytes)
 
     def _run_in_spark(self, master: str | None, conf: Sequence[str]) -> tuple[Report, list[str]]:
         """Run the job in the active Spark session, or in a new one."""
         conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
-        self._check_format()
+        from kafka_msgs.engines.plan import SPLIT_BYTES
         from kafka_msgs.engines.spark import spark_engine
         from kafka_msgs.spark.session import session_settings
 
         # Remote paths are checked after Spark has started: its configuration has the filesystem options.
-        known = None if any(map(is_remote, (*self.inputs, self.out))) else self._stored(NO_OPTIONS)
+        early = not any(map(is_remote, (*self.inputs, self.out)))
+        if early:
+            self._check(NO_OPTIONS)
         with one_sentence(), session_for(_FEATURE, master, conf_of_spark, in_tasks=True) as spark:
             settings = session_settings(spark)
             with progress_of(spark) as show_step:
                 show_step("reading partitions")
-                inputs, run = known or self._stored(settings)
-                found, notes = self._found(run, spark_engine(spark), settings)
-        return self._end(run, found, inputs, notes, settings)
-
-    def _stored(self, settings: FilesystemOptions) -> tuple[JobInputs, JobRun[Any, Any]]:
-        from kafka_msgs.engines.spark import RemoteInputs
-
-        self._check(settings)
-        inputs = RemoteInputs(self.inputs, settings)
-        return inputs, self.kind.run(inputs)
+                if not early:
+                    self._check(settings)
+                return self._run(spark_engine(spark), settings, SPLIT_BYTES)
 
     @property
     def _tables(self) -> str:
@@ -156,6 +156,21 @@ class LogJob:
     @property
     def _run_directory(self) -> str:
         return f".{self.table_format}-run"
+
+    def _check(self, settings: FilesystemOptions) -> None:
+        """Raise an error for wrong inputs, a missing format, and an output location that holds anything else."""
+        from kafka_msgs.engines.job import find_earlier_run
+        from kafka_msgs.engines.replicas import JobInputs
+        from kafka_msgs.filesystems.storage import Storage
+        from kafka_msgs.tables.commit_log import CommitLog
+
+        self._check_format()
+        job = self.kind.job()
+        JobInputs.at(self.inputs, settings).check(job.topics)
+        log = CommitLog(Storage.at(self._tables, settings))
+        earlier = find_earlier_run(log, self.inputs, job.name, job.options)
+        if self.table_format != PARQUET and earlier is None:
+            self._check_first(job.name, settings)
 
     def _check_format(self) -> None:
         """Raise an error for a format that is not installed, or that does not support the output location."""
@@ -171,17 +186,7 @@ class LogJob:
             reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
-    def _check(self, settings: FilesystemOptions) -> None:
-        from kafka_msgs.engines.job import find_earlier_run
-        from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.tables.commit_log import CommitLog
-
-        log = CommitLog(Storage.at(self._tables, settings))
-        earlier = find_earlier_run(log, self.inputs, self.kind.name, self.kind.options)
-        if self.table_format != PARQUET and earlier is None:
-            self._check_first(settings)
-
-    def _check_first(self, settings: FilesystemOptions) -> None:
+    def _check_first(self, name: str, settings: FilesystemOptions) -> None:
         """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
         from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.tables import get_format
@@ -191,37 +196,32 @@ class LogJob:
         home = storage.local_directory
         if set(storage.names()) - {self._run_directory} or (home is not None and home.is_file()):
             raise JobPathError(path=str(storage), reason=NOT_EMPTY)
-        get_format(self.table_format, settings).exists(f"{self.out}/{self.kind.name}")
+        get_format(self.table_format, settings).exists(f"{self.out}/{name}")
 
-    def _found(self, run: JobRun[Any, Any], engine: Engine, settings: FilesystemOptions) -> tuple[Any, list[str]]:
-        """Return the result of the run, and a sentence about each partition that was read from the start again."""
+    def _run(self, engine: Engine, settings: FilesystemOptions, split_bytes: int) -> tuple[Report, list[str]]:
+        """Run the job, print notes on partitions, publish tables of another format, and write the report."""
         from kafka_msgs.engines.job import run_job
-
-        notes: list[str] = []
-        return run_job(run, self._tables, engine, settings, notes.append), notes
-
-    def _end(
-        self, run: JobRun[Any, Any], found: Any, inputs: JobInputs, notes: Sequence[str], settings: FilesystemOptions
-    ) -> tuple[Report, list[str]]:
-        """Print notes on partitions that were read again, publish tables of another format, and write the report."""
+        from kafka_msgs.engines.replicas import JobInputs
         from kafka_msgs.report.facts import facts_of_now
 
-        for note in notes:
-            echo(note, err=True)
+        job, inputs = self.kind.job(), JobInputs.at(self.inputs, settings)
+        found = run_job(
+            job, inputs, self._tables, engine, settings,
+            lambda note: echo(note, err=True), ends=self.kind.ends, split_bytes=split_bytes,
+        )  # fmt: skip
         if self.table_format != PARQUET:
-            self._publish(run, settings)
-        report = self.kind.report(found, inputs)
+            self._publish(job, settings)
         facts = {**input_facts(self.inputs), **facts_of_now()}
-        return self._written(evolve(report, facts=facts), settings)
+        return self._written(evolve(self.kind.report(found), facts=facts), settings)
 
-    def _publish(self, run: JobRun[Any, Any], settings: FilesystemOptions) -> None:
+    def _publish(self, job: Job[Any], settings: FilesystemOptions) -> None:
         from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.tables import get_format
         from kafka_msgs.tables.commit_log import CommitLog
         from kafka_msgs.tables.table_versions import publish_head
 
         log = CommitLog(Storage.at(self._tables, settings))
-        publish_head(get_format(self.table_format, settings), run.job.tables, log, self.out)
+        publish_head(get_format(self.table_format, settings), job.tables, log, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.upload import copy_directory

@@ -1,14 +1,13 @@
-"""Tables built from complete log directories. The same Arrow code runs in one process or in Spark tasks.
+"""Engines: what runs a job over log directories, in this process, in a pool of processes, or in Spark tasks.
 
-``record_files`` writes the records of log directories to Parquet. The other modules implement jobs that run
-incrementally. ``job`` controls a run and ``partition_task`` a task. ``partition_reader`` reads records from files,
-``checkpoint`` saves the state for the next run, and ``table_versions`` publishes tables in other formats.
-``kafka_msgs.tables`` commits the output of a run.
+``job`` controls a run. ``replicas`` lists the inputs and chooses one replica per partition, ``plan`` cuts partitions
+into ranges and packs them into tasks, and ``partition_task`` is the work of a task. It reads records with
+``partition_reader`` into the reducer of the job, with ``partition_pass``, and saves states with ``checkpoint``.
+``local`` and ``spark`` only call tasks. ``frames`` returns the tables of jobs as lazy DataFrames. ``record_files``
+writes the records of log directories to Parquet.
 
-``group_offsets`` and ``group_state`` keep only the records that determine the final state of a partition
-(``live_records``). ``record_classification`` determines the role of each record; ``offset_tables`` and ``group_rows``
-decode the remaining records. ``topic_profile`` aggregates records into batches (``batch_rows``, ``batch_table``), and
-batches into ``hourly_stats``. Reports have separate modules. Needs the extra ``arrow``.
+``kafka_msgs.analysis`` defines the jobs, and ``kafka_msgs.tables`` commits the output of a run. Needs the extra
+``arrow``.
 """
 
 from kafka_msgs.errors import MissingExtraError

@@ -1,57 +1,63 @@
-"""Checkpoints: the saved state of a partition, so that the next run reads only new records.
+"""Checkpoints: the saved states of partitions and of their ranges, which a later task or the next run continues.
 
-Handles the files of ``_state`` and the check that a checkpoint still matches the log. The tables belong to the job; the
-facts stored next to them identify the log. If a checkpoint does not match, the partition is read from its first record.
+The states of a task are in one Arrow file per table, listed in an index, so that the number of files does not depend on
+the number of partitions. A checkpoint identifies its log by the topic id and by the last record with its leader epoch,
+never by paths: after a change of leader, the next run reads another replica. If a checkpoint does not match, the
+partition is read from its first record.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from attrs import field, frozen
 
-from kafka_msgs.engines.partition_reader import LogRewrittenError, PartitionInput, ResumePoint
+from kafka_msgs.analysis.job import SavedState
+from kafka_msgs.engines.partition_reader import LogRewrittenError, ResumePoint
+from kafka_msgs.engines.plan import SavedPlace, StateRef
+from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.tables.commit_log import Snapshot
 from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["STATE", "Checkpoint", "earlier_problems", "load_checkpoint", "problems_file", "save_checkpoint"]
+__all__ = ["STATE", "Checkpoint", "StateWriter", "load_checkpoint", "saved_places"]
 
 STATE: Final = "_state"
-"""The directory of the checkpoints."""
+"""The table of checkpoints."""
 
-_FORM: Final = 3
+_FORM: Final = 4
 """The version of the checkpoint format. Checkpoints of another version are not used."""
-_FACTS: Final = ("run", "topic_id", "problems", "tail", "numbers")
+_INDEX: Final = "index.json"
+_WRITTEN: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 _UNREADABLE: Final = "what the earlier run has left is damaged, or of another version"
 _ANOTHER: Final = "the topic was made anew"
 _EMPTY: Final = "it has no segment any more"
 _DAMAGED: Final = "segments were changed or deleted, and the earlier run had found damage in the partition"
 _REWRITTEN: Final = "segments that were read were compacted, truncated or replaced"
+_LINEAGE: Final = "the leader epoch of the last record is not in the history of the replica"
 
 
 @frozen(kw_only=True)
 class Checkpoint:
-    """The state of a partition at the end of a run.
+    """The state of a partition, or of a range of it, after its last record.
 
-    ``run`` names the run. ``tip`` is the last record that was read. ``segments`` lists the name, base offset and size
-    of each segment. ``problems`` counts the problems, which are stored in a separate file; the last ``tail`` of them
-    are located after the tip, in data that the next run reads again. ``numbers`` and ``tables`` are the job's data.
+    ``tip`` is the last record that was read, None without records. ``segments`` lists the base offset and size of each
+    segment. ``problems`` counts the problems up to the tip.
     """
 
-    run: str
+    topic: str
+    partition: int
     topic_id: str | None
-    tip: ResumePoint
-    segments: tuple[tuple[str, int, int], ...]
-    problems: int
-    tail: int
-    numbers: Mapping[str, int] = field(factory=dict)
-    tables: Mapping[str, pa.Table] = field(factory=dict)
+    tip: ResumePoint | None
+    segments: tuple[tuple[int, int], ...]
+    problems: int = 0
+    state: SavedState = field(factory=SavedState)
 
-    def check(self, log: PartitionInput, topic_id: str | None, *, exact: bool) -> None:
+    def check(self, topic_id: str | None, segments: Sequence[tuple[int, int]], *, exact: bool) -> None:
         """Raise ``LogRewrittenError`` if the log was replaced, such as by one with another id, or its damage changed.
 
         With ``exact``, also raise it if any data already read was rewritten. Deleted segments at the start are always
@@ -59,67 +65,141 @@ class Checkpoint:
         """
         if topic_id != self.topic_id:
             raise LogRewrittenError(_ANOTHER)
-        if not log.segments:
+        if not segments:
             raise LogRewrittenError(_EMPTY)
-        there = {each.name: each.size for each in log.segments}
-        kept = [(name, size) for name, _, size in self.segments if name in there]
-        changed = any(there[name] != size for name, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
-        if self.problems > self.tail and (changed or len(kept) < len(self.segments)):
+        there = dict(segments)
+        kept = [(base, size) for base, size in self.segments if base in there]
+        changed = any(there[base] != size for base, size in kept[:-1]) or (kept and there[kept[-1][0]] < kept[-1][1])
+        if self.problems and (changed or len(kept) < len(self.segments)):
             raise LogRewrittenError(_DAMAGED)
         # A continued log has the last segments that were read, in the same order, followed by new ones.
-        names = [name for name, _, _ in self.segments]
-        goes_on = kept and [name for name, _ in kept] == names[-len(kept) :] == list(there)[: len(kept)]
+        bases = [base for base, _ in self.segments]
+        goes_on = kept and [base for base, _ in kept] == bases[-len(kept) :] == list(there)[: len(kept)]
         if exact and (changed or not goes_on):
             raise LogRewrittenError(_REWRITTEN)
 
+    def check_lineage(self, epochs: Sequence[tuple[int, int]]) -> None:
+        """Raise ``LogRewrittenError`` if the tip's offset has another leader epoch in the history of a replica.
 
-def save_checkpoint(state: Checkpoint, output: TaskOutput, name: str) -> None:
-    """Write the checkpoint of the partition called ``name``."""
-    facts = {each: getattr(state, each) for each in _FACTS}
-    facts |= {"form": _FORM, "tip": state.tip.facts(), "segments": state.segments}
-    output.write(json.dumps(facts).encode(), STATE, f"{name}.json")
-    for table, rows in state.tables.items():
-        with output.writer(rows.schema, STATE, f"{name}-{table}.parquet") as writer:
-            writer.write(rows)
+        ``epochs`` are the epochs and start offsets in its ``leader-epoch-checkpoint`` (KIP-101), none if unknown.
+        """
+        if self.tip is None or self.tip.epoch < 0:
+            return
+        held = [epoch for epoch, start in epochs if start <= self.tip.offset]
+        if held and held[-1] != self.tip.epoch:
+            raise LogRewrittenError(_LINEAGE)
 
 
-def load_checkpoint(output: TaskOutput, name: str, schemas: Mapping[str, pa.Schema]) -> Checkpoint | None:
-    """Return the earlier run's checkpoint of a partition, with tables of these schemas; None if there is none.
+class StateWriter:
+    """Writes the states of one task attempt to a table: ``STATE``, or another one, which the run does not commit."""
+
+    def __init__(self, output: TaskOutput, table: str) -> None:
+        self._output = output
+        self._table = table
+        self._rows: list[dict[str, Any]] = []
+        self._sinks: dict[str, tuple[Any, Any, int]] = {}
+
+    def add(self, saved: Checkpoint) -> StateRef:
+        """Write a state, and return the reference to it."""
+        tables = {name: self._write(name, rows) for name, rows in saved.state.tables.items()}
+        self._rows.append(
+            {
+                "form": _FORM,
+                "topic": saved.topic,
+                "partition": saved.partition,
+                "topic_id": saved.topic_id,
+                "tip": None if saved.tip is None else saved.tip.facts(),
+                "segments": saved.segments,
+                "problems": saved.problems,
+                "numbers": dict(saved.state.numbers),
+                "tables": tables,
+            }
+        )
+        return StateRef(self._path(_INDEX), len(self._rows) - 1)
+
+    def close(self) -> None:
+        """Complete the files."""
+        for name, (sink, writer, rows) in self._sinks.items():
+            writer.close()
+            size = sink.tell()
+            sink.close()
+            self._output.add(self._table, self._name(name), size, rows)
+        if self._rows:
+            self._output.write(json.dumps(self._rows).encode(), self._table, self._name(_INDEX))
+
+    def _write(self, name: str, rows: pa.Table) -> list[int]:
+        """Write a table; return the number of its first batch, and the number of its batches."""
+        file = f"{name}.arrow"
+        if file not in self._sinks:
+            sink = self._output.storage.output(self._path(file))
+            self._sinks[file] = sink, pa.ipc.new_file(sink, rows.schema, options=_WRITTEN), 0
+        sink, writer, first = self._sinks[file]
+        batches = rows.combine_chunks().to_batches()
+        for batch in batches:
+            writer.write_batch(batch)
+        self._sinks[file] = sink, writer, first + len(batches)
+        return [first, len(batches)]
+
+    def _name(self, file: str) -> str:
+        return f"{self._output.attempt}/{file}"
+
+    def _path(self, file: str) -> str:
+        return self._output.path_of(self._table, self._name(file))
+
+
+def saved_places(storage: Storage, snapshot: Snapshot | None) -> dict[tuple[str, int], SavedPlace]:
+    """Return the checkpoints of a commit by topic and partition. Checkpoints of another version are omitted."""
+    found = {}
+    for file in snapshot.tables.get(STATE, {}).values() if snapshot is not None else ():
+        if file.path.endswith(_INDEX):
+            for number, row in enumerate(_rows(storage, file.path)):
+                if row.get("form") == _FORM and row["tip"] is not None:
+                    place = SavedPlace(StateRef(file.path, number), row["tip"]["segment"], row["tip"]["position"])
+                    found[row["topic"], row["partition"]] = place
+    return found
+
+
+def load_checkpoint(storage: Storage, ref: StateRef, schemas: Mapping[str, pa.Schema]) -> Checkpoint:
+    """Return a saved state, with tables of these schemas.
 
     Raises ``LogRewrittenError`` for a checkpoint of another format version, and for a damaged one.
     """
-    content = output.read_earlier(STATE, f"{name}.json")
-    if content is None:
-        return None
     try:
-        facts: dict[str, Any] = json.loads(content)
-        if facts["form"] != _FORM:
+        row = _index(storage, ref.path)[ref.row]
+        if row["form"] != _FORM:
             raise LogRewrittenError(_UNREADABLE)
+        home = ref.path.rpartition("/")[0]
+        tables = {
+            name: _table(storage, f"{home}/{name}.arrow", row["tables"][name], schema)
+            for name, schema in schemas.items()
+        }
         return Checkpoint(
-            tip=ResumePoint(**facts["tip"]),
-            segments=tuple((segment, base, size) for segment, base, size in facts["segments"]),
-            tables={each: _table(output, f"{name}-{each}").cast(schema) for each, schema in schemas.items()},
-            **{each: facts[each] for each in _FACTS},
+            topic=row["topic"],
+            partition=row["partition"],
+            topic_id=row["topic_id"],
+            tip=None if row["tip"] is None else ResumePoint(**row["tip"]),
+            segments=tuple((base, size) for base, size in row["segments"]),
+            problems=row["problems"],
+            state=SavedState(row["numbers"], tables),
         )
-    except (FileNotFoundError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+    except (FileNotFoundError, KeyError, IndexError, TypeError, ValueError, pa.ArrowInvalid, OSError) as error:
         raise LogRewrittenError(_UNREADABLE) from error
 
 
-def _table(output: TaskOutput, name: str) -> pa.Table:
-    with pq.ParquetFile(output.open_earlier(STATE, f"{name}.parquet")) as file:
-        return file.read(use_threads=False)
+def _table(storage: Storage, path: str, batches: tuple[int, int], schema: pa.Schema) -> pa.Table:
+    """Return a table from the number of its first batch, and the number of its batches."""
+    first, count = batches
+    with storage.open(path) as file:
+        reader = pa.ipc.open_file(file)
+        return pa.Table.from_batches([reader.get_batch(first + number) for number in range(count)], schema)
 
 
-def problems_file(name: str) -> tuple[str, str]:
-    """Return the path of the file with the problems of a partition."""
-    return STATE, f"{name}-problems.parquet"
+@lru_cache(maxsize=16)
+def _index(storage: Storage, path: str) -> list[dict[str, Any]]:
+    """Return the rows of an index file, read once in each process."""
+    return _rows(storage, path)
 
 
-def earlier_problems(output: TaskOutput, name: str, state: Checkpoint, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the problems that the earlier run found before its tip."""
-    left = state.problems - state.tail
-    if left:
-        with pq.ParquetFile(output.open_earlier(*problems_file(name))) as file:
-            for batch in file.iter_batches():
-                yield pa.Table.from_batches([batch.slice(0, max(left, 0))]).cast(schema)
-                left -= batch.num_rows
+def _rows(storage: Storage, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(storage.read(path) or b"[]")
+    return found

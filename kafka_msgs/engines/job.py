@@ -1,106 +1,67 @@
 """The course of a run, for all jobs and engines.
 
-A run starts fresh, resumes an earlier run, or is refused. An engine processes the partitions. One commit then makes the
-new tables visible.
+A run starts fresh, resumes an earlier run, or is refused. Tasks list the inputs, read the ranges of the chosen
+replicas, and finish the partitions. One commit then makes the new tables visible. The engine only decides where tasks
+run.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from attrs import field, frozen
+import pyarrow as pa
+from attrs import asdict, evolve, frozen
 
-from kafka_msgs.engines.checkpoint import STATE
-from kafka_msgs.engines.partition_reader import PartitionInput
-from kafka_msgs.engines.partition_task import ReadSpec, TaskResult, TaskSpec, run_partition
+from kafka_msgs.analysis.job import REPORT_ROWS, Job, LogRange
+from kafka_msgs.engines.checkpoint import STATE, saved_places
+from kafka_msgs.engines.cluster import Cluster
+from kafka_msgs.engines.partition_task import (
+    ListingResult,
+    RangeResult,
+    TaskResult,
+    TaskSpec,
+    finish_task,
+    list_task,
+    read_task,
+)
+from kafka_msgs.engines.plan import PLAN, SPLIT_BYTES, PlannedRange, plan_tasks, read_batch, write_batches
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs
 from kafka_msgs.errors import JobPathError, UnseenFileError
-from kafka_msgs.filesystems.location import Location
+from kafka_msgs.filesystems.location import Location, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.partition_discovery import Progress
-from kafka_msgs.log.timestamps import LogTimestamps
+from kafka_msgs.log.metadata_log_state import METADATA_TOPIC
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
-from kafka_msgs.tables.task_output import TableSpec, TaskOutput
+from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["Engine", "Job", "JobInputs", "JobRun", "find_earlier_run", "identity_of", "local_engine", "run_job"]
+__all__ = ["Engine", "RunResult", "find_earlier_run", "identity_of", "run_job"]
 
 S = TypeVar("S")
-F = TypeVar("F", covariant=True)
 
-_NOTHING: Final = "none.parquet"
+_EMPTY: Final = "empty.parquet"
+_MERGE_BYTES: Final = 16 << 20
+"""The assumed size of the state of a range, which limits the number of states in a task."""
 
-Engine: TypeAlias = Callable[
-    [Callable[[PartitionInput], TaskResult[Any]], Sequence[PartitionInput]], Iterable[TaskResult[Any]]
-]
-"""An engine calls a function for each partition, in any process, and returns the results in any order."""
-
-ReplacedFiles: TypeAlias = "Callable[[Iterable[str], Sequence[S]], Iterable[str]]"
-"""Returns the earlier files of an appended table that are replaced, by their paths in the table."""
-
-
-class JobInputs(Protocol):
-    """The inputs of a run. ``paths`` are the given paths; the methods read the inputs on each call.
-
-    All methods raise ``JobPathError`` for a path without partitions and for two copies of a partition, and ``OSError``.
-    """
-
-    paths: tuple[str, ...]
-
-    def logs(self, topic: str | None = None) -> tuple[PartitionInput, ...]:
-        """Return the partitions, or the partitions of a topic, at least one."""
-
-    def local_partitions(self) -> Mapping[tuple[str, int], Partition]:
-        """Return the partitions on this machine."""
-
-    def times(self) -> Mapping[tuple[str, int], LogTimestamps]:
-        """Return the logs of all partitions on any filesystem, for timestamp lookups."""
-
-    def ends(self) -> Mapping[tuple[str, int], int]:
-        """Return the known log end offsets."""
-
-    def names(self) -> Mapping[str, str]:
-        """Return the known topic names by topic id."""
+Engine: TypeAlias = Callable[[Callable[[int], Any], int], Iterable[Any]]
+"""An engine calls a function for each task number below a count, in any process, and returns results in any order."""
 
 
 @frozen(kw_only=True)
-class Job(Generic[S, F]):
-    """A job over partitions: its read specification, its tables and its result.
+class RunResult(Generic[S]):
+    """The result of a run: the report data, the problems, the partitions as they were read, and the cluster.
 
-    A run resumes an earlier run only if the ``options`` are equal. Every run writes all rows of ``tables``, but only
-    adds to the tables of ``appended_tables``. ``combine`` writes the tables that depend on all partitions, and returns
-    the report data.
+    ``problems`` counts the rows of the table ``problems`` that reading found, and ``first_problems`` are the first.
     """
 
-    name: str
-    options: Mapping[str, object] = field(factory=dict)
-    reading: ReadSpec[S]
-    tables: Mapping[str, TableSpec]
-    appended_tables: Mapping[str, ReplacedFiles[S]] = field(factory=dict)
-    combine: Callable[[Sequence[S], TaskOutput], F]
-
-
-@frozen(kw_only=True)
-class JobRun(Generic[S, F]):
-    """A requested run: a job, the given input paths, and the partitions to read."""
-
-    job: Job[S, F]
-    inputs: tuple[str, ...]
-    logs: tuple[PartitionInput, ...]
-
-
-def local_engine(progress: Progress | None = None) -> Engine:
-    """Return the engine that reads the partitions sequentially in this process and reports its progress."""
-
-    def each(
-        function: Callable[[PartitionInput], TaskResult[Any]], logs: Sequence[PartitionInput]
-    ) -> Iterator[TaskResult[Any]]:
-        return (function(log, progress) for log in logs)  # type: ignore[call-arg]
-
-    return each
+    report: S
+    problems: int
+    first_problems: pa.Table
+    partitions: tuple[LogRange, ...]
+    cluster: Cluster
 
 
 def find_earlier_run(
@@ -125,71 +86,6 @@ def find_earlier_run(
     return head
 
 
-def run_job(
-    run: JobRun[S, F],
-    out: str,
-    each: Engine,
-    fs_options: FilesystemOptions = NO_OPTIONS,
-    say: Callable[[str], None] = lambda _: None,
-) -> F:
-    """Run a job, commit its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
-
-    ``say`` is called with a sentence about each partition that had to be reread from its start. Raises
-    ``JobPathError`` if ``out`` contains anything else than an earlier run, ``ConcurrentRunError`` if another run has
-    committed in between, ``UnseenFileError`` if the processes of the run do not share ``out``, and ``OSError``.
-    """
-    job, log = run.job, CommitLog(Storage.at(out, fs_options))
-    base = find_earlier_run(log, run.inputs, job.name, job.options)
-    token = log.begin(identity_of(run.inputs, job.name, job.options), base)
-    task = TaskSpec(storage=log.storage, token=token, reading=job.reading)
-    results = _one_per_partition(log, run.logs, each(partial(run_partition, task), run.logs))
-    for one in results:
-        if one.reread_reason:
-            say(f"{one.topic}-{one.number} was read from its start again: {one.reread_reason}")
-    output = TaskOutput.start(log.storage, token)
-    summaries = [one.summary for one in results]
-    found = job.combine(summaries, output)
-    log.commit(token, _committed_tables(job, base, results, summaries, output))
-    finish_commit(log)
-    return found
-
-
-def _one_per_partition(
-    log: CommitLog, partitions: Sequence[PartitionInput], results: Iterable[TaskResult[S]]
-) -> list[TaskResult[S]]:
-    """Return the result of one attempt for each partition. Raises ``UnseenFileError`` if one is missing."""
-    found: dict[tuple[str, int], TaskResult[S]] = {}
-    for one in results:
-        found.setdefault((one.topic, one.number), one)
-    missing = {(each.topic, each.number) for each in partitions} - found.keys()
-    if missing:
-        reason = f"{len(missing)} of {len(partitions)} partitions have no result"
-        raise UnseenFileError(path=str(log.storage), reason=reason)
-    return [found[key] for key in sorted(found)]
-
-
-def _committed_tables(
-    job: Job[S, F],
-    base: Snapshot | None,
-    results: Sequence[TaskResult[S]],
-    summaries: Sequence[S],
-    output: TaskOutput,
-) -> dict[str, list[WrittenFile]]:
-    """Return the files of each table: the remaining earlier files, and the new ones."""
-    tables: dict[str, list[WrittenFile]] = {}
-    for name in (*job.tables, STATE):
-        earlier = base.tables.get(name, {}) if base and name in job.appended_tables else {}
-        replaced = set(job.appended_tables[name](earlier, summaries)) if earlier else set()
-        new = [file for one in results for file in one.files.get(name, ())]
-        files = {each: file for each, file in earlier.items() if each not in replaced}
-        if name in job.tables and not (files or new or output.files.get(name)):
-            # An empty table also has a file, which defines the columns.
-            output.writer(job.tables[name].schema, name, _NOTHING).close()
-        own = output.files.get(name, {}).values()
-        tables[name] = list({**files, **{file.name: file for file in (*new, *own)}}.values())
-    return tables
-
-
 def identity_of(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
     """Return the identity of a run, without credentials. A run resumes only a run with the same identity."""
     return {"job": name, "inputs": sorted(Location.parse(each).identity for each in inputs), **options}
@@ -197,3 +93,206 @@ def identity_of(inputs: Sequence[str], name: str, options: Mapping[str, object])
 
 def _said(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value else "no"
+
+
+def run_job(
+    job: Job[S],
+    inputs: JobInputs,
+    out: str,
+    engine: Engine,
+    fs_options: FilesystemOptions = NO_OPTIONS,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    ends: Mapping[tuple[str, int], int] | None = None,
+    split_bytes: int = SPLIT_BYTES,
+) -> RunResult[S]:
+    """Run a job, commit its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
+
+    ``ends`` are the log end offsets, by default those of the inputs, which are read after the records. ``say`` is
+    called with a sentence about each partition that had to be reread from its start, and about each log left out.
+    Partitions of more than ``split_bytes`` bytes are read in several ranges.
+
+    Raises ``JobPathError`` if ``out`` contains anything else than an earlier run, or an input has no partition;
+    ``ConcurrentRunError`` if another run has committed in between; ``UnseenFileError`` if the processes of the run do
+    not share ``out``; and ``OSError``.
+    """
+    log = CommitLog(Storage.at(out, fs_options))
+    base = find_earlier_run(log, inputs.paths, job.name, job.options)
+    inputs.check(job.topics)
+    token = log.begin(identity_of(inputs.paths, job.name, job.options), base)
+    task = TaskSpec(storage=log.storage, token=token, inputs=inputs, job=job, split_bytes=split_bytes)
+    return _Run(log, base, task, engine, say, ends).result()
+
+
+@frozen
+class _Run(Generic[S]):
+    """A run in progress."""
+
+    log: CommitLog
+    base: Snapshot | None
+    task: TaskSpec[S]
+    engine: Engine
+    say: Callable[[str], None]
+    ends: Mapping[tuple[str, int], int] | None
+
+    def result(self) -> RunResult[S]:
+        """Read, finish and commit all partitions."""
+        output = TaskOutput.start(self.task.storage, self.task.token)
+        cluster = self._choose(self.task.job.topics)
+        task = evolve(self.task, partitions=cluster.counts, is_placement_known=cluster.is_placement_known)
+        read = self._read(task, cluster.replicas)
+        if task.job.needs_facts:
+            cluster = self._choose(None, cluster)
+            facts = self._write("_facts", cluster.facts(self.ends))
+            task = evolve(task, facts=facts, totals=_totals(read))
+        finished = self._finish(task, read)
+        return self._commit(read, finished, output, cluster)
+
+    def _choose(self, topics: tuple[str, ...] | None, before: Cluster | None = None) -> Cluster:
+        """List the inputs, and return the cluster with the chosen replicas of some topics, None for all."""
+        wanted = None if topics is None else (*topics, METADATA_TOPIC)
+        inputs = self.task.inputs
+        listed = list(self.engine(partial(list_task, evolve(self.task, topics=wanted)), len(inputs.directories)))
+        say, metadata = (self.say, None) if before is None else (lambda _: None, before.metadata)
+        cluster = Cluster.of(inputs, _replicas(self.task.storage, listed), topics, say, metadata)
+        if not cluster.replicas.num_rows:
+            raise JobPathError(path=", ".join(map(mask_uri, inputs.paths)), reason="there is no segment in it")
+        return cluster
+
+    def _read(self, task: TaskSpec[S], replicas: pa.Table) -> list[TaskResult[S]]:
+        saved = saved_places(task.storage, self.base)
+        return self._tasks(task, read_task, plan_tasks(replicas, saved, task.split_bytes))
+
+    def _finish(self, task: TaskSpec[S], read: Iterable[TaskResult[S]]) -> list[TaskResult[S]]:
+        """Finish the partitions that were read in several ranges, or for which facts were needed."""
+        ranges = [each for result in read for each in result.ranges if task.job.needs_facts or each.planned.count > 1]
+        return self._tasks(task, finish_task, _merge_tasks(ranges)) if ranges else []
+
+    def _tasks(
+        self, task: TaskSpec[S], function: Callable[..., TaskResult[S]], batches: Iterable[pa.RecordBatch]
+    ) -> list[TaskResult[S]]:
+        """Write a plan, run its tasks, and return the results of one attempt of each."""
+        output = TaskOutput.start(task.storage, task.token)
+        counts = write_batches(output, "_plan", batches, PLAN)
+        task = evolve(task, plan=output.path_of("_plan", "all.arrow"))
+        found: dict[Any, TaskResult[S]] = {}
+        for result in self.engine(partial(function, task), len(counts)):
+            first = result.ranges[0].planned
+            found.setdefault((first.topic, first.partition, first.sequence), result)
+        if len(found) < len(counts):
+            reason = f"{len(counts) - len(found)} of {len(counts)} tasks have no result"
+            raise UnseenFileError(path=str(task.storage), reason=reason)
+        return [found[key] for key in sorted(found)]
+
+    def _write(self, name: str, rows: pa.Table) -> str:
+        output = TaskOutput.start(self.task.storage, self.task.token)
+        write_batches(output, name, rows.combine_chunks().to_batches() or [_no_rows(rows.schema)], rows.schema)
+        return output.path_of(name, "all.arrow")
+
+    def _commit(
+        self, read: Sequence[TaskResult[S]], finished: Sequence[TaskResult[S]], output: TaskOutput, cluster: Cluster
+    ) -> RunResult[S]:
+        job, results = self.task.job, [*read, *finished]
+        report = job.combine(job.merge([each.report for each in results if each.report is not None]), output)
+        output.close()
+        last = _last_reads(results)
+        for each in last:
+            if each.reread_reason:
+                place = f"{each.planned.topic}-{each.planned.partition}"
+                self.say(f"{place} was read from its start again: {each.reread_reason}")
+        partitions = tuple(each.read for each in last if each.read is not None)
+        new = [*_files(read, without=_read_again(read)), *_files(finished, without=frozenset())]
+        self.log.commit(self.task.token, _committed_tables(job, self.base, new, partitions, output))
+        finish_commit(self.log)
+        shown = pa.concat_tables([each.first_problems for each in results]).slice(0, REPORT_ROWS)
+        problems = sum(each.problems for each in results)
+        return RunResult(report=report, problems=problems, first_problems=shown, partitions=partitions, cluster=cluster)
+
+
+def _replicas(storage: Storage, listed: Iterable[ListingResult]) -> pa.Table:
+    batches = [read_batch(storage, each.path, number) for each in listed for number in range(each.batches)]
+    return pa.Table.from_batches(batches, REPLICAS)
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema)
+
+
+def _totals(results: Iterable[TaskResult[Any]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for result in results:
+        for each in result.ranges:
+            found.update({name: count for name, count in each.numbers.items() if not name.startswith("_")})
+    return dict(found)
+
+
+def _merge_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
+    """Yield the ranges of each task that finishes partitions. All ranges of a partition are in one task."""
+    by_log: dict[tuple[str, int], list[PlannedRange]] = {}
+    for each in ranges:
+        planned = evolve(each.planned, state=each.state)
+        by_log.setdefault((planned.topic, planned.partition), []).append(planned)
+    rows: list[dict[str, Any]] = []
+    for log in by_log.values():
+        if rows and (len(rows) + len(log)) * _MERGE_BYTES > SPLIT_BYTES:
+            yield pa.RecordBatch.from_pylist(rows, PLAN)
+            rows = []
+        rows += [asdict(each) for each in sorted(log, key=lambda each: each.sequence)]
+    yield pa.RecordBatch.from_pylist(rows, PLAN)
+
+
+def _last_reads(results: Iterable[TaskResult[Any]]) -> list[RangeResult]:
+    """Return how each partition was read at last, with the reason of its first range that was read again."""
+    found: dict[tuple[str, int], RangeResult] = {}
+    for each in (each for result in results for each in result.ranges):
+        place = each.planned.topic, each.planned.partition
+        reason = found[place].reread_reason if place in found else None
+        found[place] = evolve(each, reread_reason=reason or each.reread_reason)
+    return [found[place] for place in sorted(found)]
+
+
+def _read_again(read: Iterable[TaskResult[Any]]) -> frozenset[str]:
+    """Return the logs of which a range was lost, so that the task that finishes them reads all of it."""
+    lost = (each.planned for result in read for each in result.ranges if each.read is None)
+    return frozenset(LogRange(topic=each.topic, number=each.partition).log for each in lost)
+
+
+def _files(results: Iterable[TaskResult[Any]], without: frozenset[str]) -> Iterator[tuple[str, WrittenFile]]:
+    """Yield the files of results with their tables, except the files of some logs."""
+    for result in results:
+        for table, files in result.files.items():
+            yield from ((table, each) for each in files if each.log not in without)
+
+
+def _committed_tables(
+    job: Job[S],
+    base: Snapshot | None,
+    new: Iterable[tuple[str, WrittenFile]],
+    partitions: Sequence[LogRange],
+    output: TaskOutput,
+) -> dict[str, list[WrittenFile]]:
+    """Return the files of each table: the remaining earlier files, and the new ones."""
+    known = {each.log: each for each in partitions}
+    tables: dict[str, list[WrittenFile]] = {name: [] for name in (*job.tables, STATE)}
+    for name, earlier in base.tables.items() if base is not None else ():
+        if name in job.appended:
+            tables[name] += [each for each in earlier.values() if _remains(each, known.get(each.log))]
+    for name, file in new:
+        tables[name].append(file)
+    for name, files in tables.items():
+        if name in job.tables and not (files or output.files.get(name)):
+            # An empty table also has a file, which defines the columns.
+            output.writer(job.tables[name].schema, name, _EMPTY).close()
+        files += output.files.get(name, {}).values()
+    return tables
+
+
+def _remains(file: WrittenFile, of: LogRange | None) -> bool:
+    """Return whether an earlier file of an appended table is still part of it.
+
+    Files with open rows are written anew, and so are all files of a partition that was read from its start. Files of
+    deleted segments and partitions are dropped.
+    """
+    if of is None or file.is_open or of.from_start:
+        return False
+    return file.segment < 0 or file.segment in of.bases

@@ -1,227 +1,258 @@
-"""The task of processing one partition, from its files to its part of every table, for all jobs.
+"""The tasks of a run: reading ranges of partitions, and finishing partitions whose ranges were read.
 
-Defines the sequence of steps: load the checkpoint, read new records, write problems, and save the next checkpoint. The
-job processes the records with a ``PartitionProcessor``. The engine decides where tasks run.
+A task reads its rows of the plan, and the states that they name. It returns counts, file names, and one merged report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Final, Generic, TypeVar
 
 import pyarrow as pa
-from attrs import define, field, frozen
+from attrs import evolve, field, frozen
 
-from kafka_msgs.engines.checkpoint import Checkpoint, earlier_problems, load_checkpoint, problems_file, save_checkpoint
-from kafka_msgs.engines.partition_reader import LogRewrittenError, PartitionInput, PartitionReader, SegmentInput
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange
+from kafka_msgs.analysis.offset_tables import EndOffsets
+from kafka_msgs.engines.checkpoint import STATE, Checkpoint, StateWriter, load_checkpoint
+from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
+from kafka_msgs.engines.partition_reader import LogRewrittenError
+from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.log.partition_discovery import Progress
+from kafka_msgs.log.small_files import LEADER_EPOCHS, read_leader_epochs
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile
-from kafka_msgs.tables.task_output import TableWriter, TaskOutput
+from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = [
-    "PROBLEMS_TABLE",
-    "REPORT_ROWS",
-    "CheckpointData",
-    "PartitionProcessor",
-    "Problems",
-    "ReadSpec",
-    "TaskResult",
-    "TaskSpec",
-    "run_partition",
-]
+__all__ = ["RANGES", "ListingResult", "RangeResult", "TaskResult", "TaskSpec", "finish_task", "list_task", "read_task"]
 
 S = TypeVar("S")
-SummaryT = TypeVar("SummaryT", covariant=True)
 
-PROBLEMS_TABLE: Final = "problems"
-REPORT_ROWS: Final = 50
-"""The number of rows of a table that are kept for the report."""
-
-
-@frozen
-class CheckpointData:
-    """The job's data about a partition that the next run needs."""
-
-    numbers: Mapping[str, int]
-    tables: Mapping[str, pa.Table]
-
-
-@define
-class Problems:
-    """The count of a partition's problems, and the first of them. The problems are written as they are found.
-
-    ``tail`` counts the problems since the last record.
-    """
-
-    schema: pa.Schema
-    count: int = 0
-    tail: int = 0
-    first: pa.Table = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.first = self.schema.empty_table()
-
-    def add(self, found: pa.Table) -> None:
-        """Add problems to the count."""
-        self.count += found.num_rows
-        self.first = pa.concat_tables([self.first, found.slice(0, max(REPORT_ROWS - self.first.num_rows, 0))])
-
-
-class PartitionProcessor(Protocol[SummaryT]):
-    """Processes the records of one partition for a job, and writes the rows to its output."""
-
-    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
-        """Process the next records; return the problems among them."""
-
-    def finish(self) -> CheckpointData:
-        """Return the checkpoint data after the last record."""
-
-    def summary(self, problems: Problems) -> SummaryT:
-        """Write the tables and return the report data. This is the last call."""
-
-    def discard(self) -> None:
-        """Remove the written files from the output, after this pass failed."""
-
-
-@frozen(kw_only=True)
-class ReadSpec(Generic[S]):
-    """The specification of how a job reads a partition.
-
-    ``start`` creates the processor from the output, the partition and the earlier checkpoint. ``tables``
-    contains the schemas of the ``CheckpointData`` tables. ``columns`` lists record columns in addition to
-    ``partition_reader.RECORD_COLUMNS``. ``damage`` returns the row for an unreadable part of a file, with the columns
-    of ``problems``. With ``exact`` an earlier checkpoint is used only if no data already read was rewritten.
-    """
-
-    start: Callable[[TaskOutput, PartitionInput, Checkpoint | None], PartitionProcessor[S]]
-    tables: Mapping[str, pa.Schema]
-    problems: pa.Schema
-    damage: Callable[[PartitionInput, LogFileError], Mapping[str, Any]]
-    columns: tuple[str, ...] = ()
-    exact: bool = False
+RANGES: Final = "_ranges"
+"""The table of the states of ranges, which no run commits."""
+_ROWS: Final = 4096
 
 
 @frozen(kw_only=True)
 class TaskSpec(Generic[S]):
-    """The settings shared by all partitions of a run: the output location, the token and the read specification."""
+    """The settings shared by the tasks of a run. It is small: ``plan`` is the path of a file with a batch per task."""
 
     storage: Storage
     token: RunToken
-    reading: ReadSpec[S]
+    inputs: JobInputs
+    job: Job[S]
+    split_bytes: int
+    topics: tuple[str, ...] | None = None
+    partitions: Mapping[str, int] = field(factory=dict)
+    is_placement_known: bool = False
+    plan: str = ""
+    facts: str = ""
+    totals: Mapping[str, int] = field(factory=dict)
+
+
+@frozen
+class ListingResult:
+    """The result of a listing task: an Arrow file, and the number of its batches."""
+
+    path: str
+    batches: int
+
+
+@frozen(kw_only=True)
+class RangeResult:
+    """A range that was read: its place in the plan, and its state unless the task has finished the partition.
+
+    ``read`` is None if segments were replaced meanwhile, so that the partition must be read again. ``reread_reason`` is
+    set if a partition was reread from its start despite an earlier run.
+    """
+
+    planned: PlannedRange
+    read: LogRange | None
+    numbers: Mapping[str, int] = field(factory=dict)
+    state: StateRef | None = None
+    reread_reason: str | None = None
 
 
 @frozen(kw_only=True)
 class TaskResult(Generic[S]):
-    """The result of a task. ``reread_reason`` is set if a partition was reread from its start despite an earlier run.
+    """The result of a task: its ranges, the complete files that it wrote, by table, and its merged report data.
 
-    ``files`` are the complete files that it wrote, by table.
+    ``problems`` counts the problems of the partitions that it finished, and ``first_problems`` are the first of them.
     """
 
-    topic: str
-    number: int
+    ranges: tuple[RangeResult, ...]
     files: Mapping[str, tuple[WrittenFile, ...]]
-    reread_reason: str | None
-    summary: S
+    report: S | None
+    problems: int
+    first_problems: pa.Table
 
 
-def run_partition(task: TaskSpec[S], log: PartitionInput, progress: Progress | None = None) -> TaskResult[S]:
-    """Read the new records of a partition, write its part of the tables and its checkpoint, and return its summary.
+def list_task(task: TaskSpec[Any], number: int) -> ListingResult:
+    """List an input directory, and write a row for each replica of the wanted topics."""
+    output = TaskOutput.start(task.storage, task.token)
+    directory = task.inputs.directories[number]
+    root = task.inputs.roots[directory.root]
+    found = list_replicas(root, directory.root, directory.path, task.topics, task.split_bytes)
+    path, batches, rows = output.path_of("_replicas", "all.arrow"), 0, list[dict[str, Any]]()
+    with output.storage.output(path) as sink, pa.ipc.new_file(sink, REPLICAS) as writer:
+        for row in found:
+            rows.append(row)
+            if len(rows) == _ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, REPLICAS))
+                batches, rows = batches + 1, []
+        writer.write_batch(pa.RecordBatch.from_pylist(rows, REPLICAS))
+    return ListingResult(path, batches + 1)
+
+
+def read_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
+    """Read the ranges of a task. A partition of one range is finished, unless the job needs facts.
 
     Raises ``OSError``, and ``UnseenFileError`` in a process that does not see the output location of the run.
     """
-    # A task may have several concurrent attempts, so each one writes its own files.
-    output = TaskOutput.start(task.storage, task.token)
-    again, topic_id = None, log.topic_id()
-    try:
-        earlier = load_checkpoint(output, log.name, task.reading.tables)
-        if earlier is not None:
-            earlier.check(log, topic_id, exact=task.reading.exact)
-        summary = _PartitionPass(task, output, log, topic_id, earlier).run(progress)
-    except LogRewrittenError as difference:
-        again = str(difference)
-        summary = _PartitionPass(task, output, log, topic_id, None).run(progress)
-    files = {table: tuple(found.values()) for table, found in output.files.items()}
-    return TaskResult(topic=log.topic, number=log.number, files=files, reread_reason=again, summary=summary)
+    attempt = _Attempt(task)
+    return attempt.result([attempt.read(each) for each in _planned(task, number)])
 
 
-class _PartitionPass(Generic[S]):
-    """One pass over a log, from the tip of ``earlier`` or from its start."""
+def finish_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
+    """Merge the states of the partitions of a task, and write their tables. Raises the errors of ``read_task``."""
+    attempt = _Attempt(task)
+    by_log = groupby(_planned(task, number), key=lambda each: (each.topic, each.partition))
+    return attempt.result([attempt.merge(list(ranges)) for _, ranges in by_log])
 
-    def __init__(
-        self,
-        task: TaskSpec[S],
-        output: TaskOutput,
-        log: PartitionInput,
-        topic_id: str | None,
-        earlier: Checkpoint | None,
-    ) -> None:
-        self._run = task.token.run
-        self._output = output
-        self._log = log
-        self._topic_id = topic_id
-        self._earlier = earlier
-        self._reading = task.reading
-        self._problems = Problems(task.reading.problems)
-        self._writers: list[TableWriter] = []
-        self._work = task.reading.start(output, log, earlier)
 
-    def run(self, progress: Progress | None) -> S:
-        tip = None if self._earlier is None else self._earlier.tip
-        reader = PartitionReader(self._log.segments, tip, progress, columns=self._reading.columns)
-        try:
-            self._read(reader)
-        except BaseException:
-            self._discard()
-            raise
-        for writer in self._writers:
-            writer.close()
-        self._save(reader, self._work.finish())
-        return self._work.summary(self._problems)
+def _planned(task: TaskSpec[Any], number: int) -> list[PlannedRange]:
+    return [PlannedRange.from_row(row) for row in read_batch(task.storage, task.plan, number).to_pylist()]
 
-    def _read(self, reader: PartitionReader) -> None:
-        if self._earlier is not None:
-            for found in earlier_problems(self._output, self._log.name, self._earlier, self._reading.problems):
-                self._add_problems(found)
-        for segment, item in reader:
-            if isinstance(item, LogFileError):
-                row = self._reading.damage(self._log, item)
-                self._add_problems(pa.Table.from_pylist([row], schema=self._reading.problems))
-                self._problems.tail += 1
-            else:
-                self._add_problems(self._work.add(item, segment))
-                self._problems.tail = 0
 
-    def _add_problems(self, found: pa.Table) -> None:
-        if not found.num_rows:
-            return
-        if not self._writers:
-            self._writers = [self._output.writer(self._reading.problems, *path) for path in self._files()]
-        for writer in self._writers:
-            writer.write(found)
-        self._problems.add(found)
+@lru_cache(maxsize=1)
+def _read_facts(storage: Storage, path: str) -> ClusterFacts:
+    """Return the facts in a file, read once in each process."""
+    rows = pa.Table.from_batches([read_batch(storage, path, 0)])
+    known, named = rows.filter(rows["endOffset"].is_valid()), rows.filter(rows["topicId"].is_valid())
+    ends = EndOffsets.of_columns(known["topic"], known["partition"], known["endOffset"])
+    return ClusterFacts(
+        ends=ends, names=dict(zip(*(named[name].to_pylist() for name in ("topicId", "topic")), strict=True))
+    )
 
-    def _files(self) -> tuple[tuple[str, str], ...]:
-        return (PROBLEMS_TABLE, f"{self._log.name}.parquet"), problems_file(self._log.name)
 
-    def _discard(self) -> None:
-        for writer in self._writers:
-            writer.abandon()
-        self._writers = []
-        self._work.discard()
+class _Attempt(Generic[S]):
+    """One attempt of a task. A task may have several concurrent attempts, so each one writes its own files."""
 
-    def _save(self, reader: PartitionReader, kept: CheckpointData) -> None:
-        if reader.tip is None:
-            return
-        state = Checkpoint(
-            run=self._run,
-            topic_id=self._topic_id,
-            tip=reader.tip,
-            segments=tuple((each.name, each.base_offset, each.size) for each in self._log.segments),
-            problems=self._problems.count,
-            tail=self._problems.tail,
-            numbers=kept.numbers,
-            tables=kept.tables,
+    def __init__(self, task: TaskSpec[S]) -> None:
+        self._task = task
+        self._job = task.job
+        self._output = TaskOutput.start(task.storage, task.token)
+        self._states = StateWriter(self._output, STATE)
+        self._parts = StateWriter(self._output, RANGES)
+        self._reports: list[S] = []
+        self._schemas = state_schemas(task.job)
+        self._problems = 0
+        self._first: list[pa.Table] = [task.job.tables[PROBLEMS_TABLE].schema.empty_table()]
+
+    def result(self, ranges: Sequence[RangeResult]) -> TaskResult[S]:
+        """Complete the files, and return the result."""
+        self._states.close()
+        self._parts.close()
+        self._output.close()
+        return TaskResult(
+            ranges=tuple(ranges),
+            files={name: tuple(found.values()) for name, found in self._output.files.items() if name != RANGES},
+            report=self._job.merge(self._reports) if self._reports else None,
+            problems=self._problems,
+            first_problems=pa.concat_tables(self._first).slice(0, REPORT_ROWS).combine_chunks(),
         )
-        save_checkpoint(state, self._output, self._log.name)
+
+    def read(self, planned: PlannedRange) -> RangeResult:
+        """Read a range."""
+        segments = self._segments(planned)
+        try:
+            return self._end(self._read(planned, segments), segments)
+        except LogRewrittenError as difference:
+            if planned.count > 1:
+                return RangeResult(planned=planned, read=None, reread_reason=str(difference))
+            return self._end(self._read(evolve(planned, state=None), segments), segments, str(difference))
+
+    def merge(self, ranges: Sequence[PlannedRange]) -> RangeResult:
+        """Finish a partition from the states of its ranges, or read it again if a range has none."""
+        planned = evolve(ranges[0], count=1, start=None, end=None)
+        if all(each.state is not None for each in ranges):
+            saved = [load_checkpoint(self._task.storage, each.state, self._schemas) for each in ranges if each.state]
+            found, *later = [self._load(each, state) for each, state in zip(ranges, saved, strict=True)]
+            for each in later:
+                found.merge(each)
+            if later:
+                self._states.add(found.checkpoint(saved[0].segments))
+        else:
+            segments = self._segments(planned)
+            found = self._read(evolve(planned, state=None), segments)
+            self._states.add(found.checkpoint(_shape(segments)))
+        self._finish(found)
+        return RangeResult(planned=planned, read=found.range)
+
+    def _end(self, found: PartitionPass[S], segments: Sequence[LogFile], reason: str | None = None) -> RangeResult:
+        planned, saved = found.planned, found.checkpoint(_shape(segments))
+        state = (self._parts if planned.count > 1 else self._states).add(saved)
+        if planned.count == 1 and not self._job.needs_facts:
+            self._finish(found)
+        return RangeResult(
+            planned=planned, read=found.range, numbers=saved.state.numbers, state=state, reread_reason=reason
+        )
+
+    def _finish(self, found: PartitionPass[S]) -> None:
+        found.problems.finish()
+        task = self._task
+        facts = _read_facts(task.storage, task.facts) if task.facts else ClusterFacts()
+        facts = evolve(facts, totals=task.totals, is_placement_known=task.is_placement_known)
+        self._reports.append(found.reducer.finish(facts))
+        self._problems += found.problems.total
+        self._first = [pa.concat_tables([*self._first, found.problems.shown]).slice(0, REPORT_ROWS)]
+
+    def _segments(self, planned: PlannedRange) -> list[LogFile]:
+        return segments_in(self._task.inputs.roots[planned.root], planned.directory)
+
+    def _read(self, planned: PlannedRange, segments: Sequence[LogFile]) -> PartitionPass[S]:
+        """Return the state after the records of a range, or after the new records since its checkpoint."""
+        shape = _shape(segments)
+        if planned.state is None:
+            found = PartitionPass.start(self._job, self._output, planned, self._range(planned, shape, 0))
+        else:
+            saved = load_checkpoint(self._task.storage, planned.state, self._schemas)
+            of = self._range(planned, shape, 0 if saved.tip is None else saved.tip.offset + 1)
+            if planned.sequence:
+                found = PartitionPass.start(self._job, self._output, planned, of)
+            else:
+                saved.check(planned.topic_id, shape, exact=self._job.exact)
+                saved.check_lineage(_epochs(segments))
+                found = PartitionPass.resume(self._job, self._output, planned, of, saved)
+        found.read(segments)
+        return found
+
+    def _load(self, planned: PlannedRange, saved: Checkpoint) -> PartitionPass[S]:
+        of = self._range(planned, saved.segments, saved.state.numbers[START])
+        return PartitionPass.start(self._job, self._output, planned, of, saved)
+
+    def _range(self, planned: PlannedRange, shape: Sequence[tuple[int, int]], start: int) -> LogRange:
+        return LogRange(
+            topic=planned.topic,
+            number=planned.partition,
+            start=start,
+            sequence=planned.sequence,
+            bases=tuple(base for base, _ in shape),
+            partitions=self._task.partitions.get(planned.topic, 0),
+        )
+
+
+def _shape(segments: Sequence[LogFile]) -> list[tuple[int, int]]:
+    return [(each.first, each.size) for each in segments]
+
+
+def _epochs(segments: Sequence[LogFile]) -> list[tuple[int, int]]:
+    """Return the leader epochs of a replica and their start offsets, none if unknown."""
+    try:
+        with small_copy(segments[0].sibling(LEADER_EPOCHS)) as (path, _):
+            return [(each.epoch, each.start_offset) for each in read_leader_epochs(path)]
+    except (KafkaMsgsError, OSError):
+        return []

@@ -37,13 +37,16 @@ __all__ = [
     "FileKind",
     "FileSlice",
     "LogFile",
+    "directories_at",
     "file_from_uri",
     "is_there",
     "list_siblings",
     "local_copy",
     "local_directory",
+    "log_file",
     "log_files",
     "open_file",
+    "partition_of",
     "resolve_path",
     "small_copy",
 ]
@@ -128,7 +131,7 @@ class LogFile:
 
     def sibling(self, name: str) -> LogFile:
         """Return the file with a name in the same directory, of unknown size. It may not exist."""
-        return _log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
+        return log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
 
     def sibling_with_suffix(self, ending: str) -> LogFile | None:
         """Return the file of a segment with another suffix, such as ``.index``, which may not exist.
@@ -205,16 +208,16 @@ def file_from_uri(uri: str, size: int) -> LogFile:
     """Return a file described only by its URI. The caller provides its bytes."""
     location = Location.parse(uri)
     if location.is_local:
-        return _log_file("", f"/{location.path.lstrip('/')}", size)
+        return log_file("", f"/{location.path.lstrip('/')}", size)
     host = location.authority.rpartition("@")[2]
-    return _log_file(f"{location.scheme}://{host}", host + location.path, size)
+    return log_file(f"{location.scheme}://{host}", host + location.path, size)
 
 
 def list_siblings(file: LogFile) -> dict[str, LogFile]:
     """Return all files in the directory of a file, by name."""
     found = list_directory(_filesystem(file), file.directory)
     files = (info for info in found if info.type == fs.FileType.File)
-    return {info.base_name: _log_file(file.root, info.path, info.size, file.fs_options) for info in files}
+    return {info.base_name: log_file(file.root, info.path, info.size, file.fs_options) for info in files}
 
 
 def small_copy(file: LogFile) -> AbstractContextManager[tuple[Path, int]]:
@@ -304,8 +307,28 @@ def _files_of(source: str, path: str, kind: FileKind, fs_options: FilesystemOpti
         matches = _matching(source, filesystem, candidate)
         if matches:
             taken = _taken(filesystem, matches, kind)
-            yield from (_log_file(found.root, info.path, info.size, found.fs_options) for info in taken)
+            yield from (log_file(found.root, info.path, info.size, found.fs_options) for info in taken)
             return
+
+
+def directories_at(source: str, path: str, fs_options: FilesystemOptions) -> tuple[ResolvedPath, list[str]]:
+    """Return the resolved path, and the directories that a path or pattern with wildcards denotes.
+
+    Raises ``OptionError``, ``MissingExtraError`` and ``OSError``.
+    """
+    found = resolve_path(source, path, fs_options)
+    filesystem = filesystem_of(found.root, found.fs_options).filesystem
+    for candidate in found.paths:
+        matches = _matching(source, filesystem, candidate)
+        if matches:
+            return found, [info.path for info, _ in matches if info.type == fs.FileType.Directory]
+    return found, []
+
+
+def partition_of(directory: str) -> tuple[str, int] | None:
+    """Return the topic and number in the name of a partition directory, or None for another name."""
+    match = _PARTITION.fullmatch(directory.rpartition("/")[2])
+    return (match["topic"], int(match["number"])) if match else None
 
 
 def _taken(
@@ -357,7 +380,8 @@ def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
             yield from (each for each in list_directory(filesystem, info.path) if each.type == fs.FileType.File)
 
 
-def _log_file(root: str, path: str, size: int, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
+def log_file(root: str, path: str, size: int, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
+    """Return the file at a path of the filesystem at ``root``, whether or not it exists."""
     place = PurePosixPath(path)
     partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
     return LogFile(

@@ -54,13 +54,18 @@ _OWN_NAMES: Final = frozenset([_COMMITS, _RUNS, _DATA])
 class WrittenFile:
     """A complete file of a table.
 
-    ``name`` is its path in the table, and ``path`` its path in the output directory. ``size`` is in bytes.
+    ``name`` is its path in the table, and ``path`` its path in the output directory. ``size`` is in bytes. A file of an
+    appended table also has the name of its ``log``, the base offset of its ``segment`` (-1 for several), and
+    ``is_open`` for rows that the next run replaces.
     """
 
     name: str
     path: str
     size: int
     rows: int
+    log: str = ""
+    segment: int = -1
+    is_open: bool = False
 
 
 @frozen(kw_only=True)

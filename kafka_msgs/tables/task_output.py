@@ -1,4 +1,4 @@
-"""The files that one attempt of a task writes for a run, and the files of the commit that the run builds on.
+"""The files that one attempt of a task writes for a run.
 
 A file is part of the result once it is complete. The commit lists the files of one attempt of each task; files of other
 attempts are never visible.
@@ -6,8 +6,7 @@ attempts are never visible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
@@ -16,19 +15,20 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from attrs import frozen
-from pyarrow import NativeFile
+from attrs import evolve, frozen
 
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.tables.commit_log import CommitLog, RunToken, Snapshot, WrittenFile
+from kafka_msgs.tables.commit_log import CommitLog, RunToken, WrittenFile
 
-__all__ = ["TableSpec", "TableWriter", "TaskOutput", "write_partitioned", "write_table"]
+__all__ = ["TableSpec", "TableWriter", "TaskOutput"]
 
 _REPEATED: Final = frozenset(
     ["group", "topic", "topicPartition", "leaderEpoch", "metadata", "topicId", "tombstone", "transactional", "outcome",
      "logPartition", "file", "producerId", "kind", "state", "role", "producer", "stands_for"]
 )  # fmt: skip
 """Columns with few distinct values. For other columns, Parquet would build dictionaries and then discard them."""
+_BUFFER: Final = 32 << 20
+"""The number of bytes of collected rows."""
 _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 """Types that are delta-encoded if their values do not repeat: offsets and times."""
 
@@ -51,12 +51,12 @@ class TableWriter:
     """Writes one Parquet file, and adds it to the output when it is closed."""
 
     def __init__(
-        self, output: TaskOutput, schema: pa.Schema, table: str, name: str, options: Mapping[str, Any]
+        self, output: TaskOutput, schema: pa.Schema, file: WrittenFile, table: str, options: Mapping[str, Any]
     ) -> None:
         self._output = output
-        self._place = table, name
-        self._sink = output.storage.output(output.path_of(table, name))
-        self._rows = 0
+        self._table = table
+        self._file = file
+        self._sink = output.storage.output(file.path)
         self._writer = pq.ParquetWriter(self._sink, schema, **options)
 
     def __enter__(self) -> TableWriter:
@@ -67,7 +67,7 @@ class TableWriter:
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Write rows."""
-        self._rows += rows.num_rows
+        self._file = evolve(self._file, rows=self._file.rows + rows.num_rows)
         self._writer.write(rows)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class TableWriter:
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        self._output.add(*self._place, size, self._rows)
+        self._output.add_file(self._table, evolve(self._file, size=size))
 
     def abandon(self) -> None:
         """End without a result. The file, if any, stays out of the output."""
@@ -84,10 +84,10 @@ class TableWriter:
 
 
 class TaskOutput:
-    """The output of one task attempt in a run.
+    """The output of one task attempt in a run. ``files`` are the complete files by table and name.
 
-    ``files`` are the complete files by table and name. Files of an earlier run are read from the commit that the run
-    builds on.
+    Rows of tables that every run writes anew are collected for all partitions of the task, so that a table has one file
+    per task and directory.
     """
 
     def __init__(self, storage: Storage, token: RunToken) -> None:
@@ -95,6 +95,9 @@ class TaskOutput:
         self.attempt = uuid4().hex
         self.files: dict[str, dict[str, WrittenFile]] = {}
         self._token = token
+        self._rows: dict[tuple[str, str], list[pa.Table]] = {}
+        self._size = 0
+        self._shared: dict[tuple[str, str], TableWriter] = {}
 
     @classmethod
     def start(cls, storage: Storage, token: RunToken) -> TaskOutput:
@@ -106,9 +109,37 @@ class TaskOutput:
         """Return the path of a new file in the output directory."""
         return self._token.data_path(self.attempt, table, name)
 
-    def writer(self, schema: pa.Schema, table: str, name: str, **options: Any) -> TableWriter:
-        """Return the writer of a Parquet file, by its path in a table. ``options`` are of ``pyarrow``'s writer."""
-        return TableWriter(self, schema, table, name, options or _parquet_options(schema))
+    def writer(
+        self, schema: pa.Schema, table: str, name: str, *, log: str = "", segment: int = -1, is_open: bool = False,
+        **options: Any,
+    ) -> TableWriter:  # fmt: skip
+        """Return the writer of a Parquet file, by its path in a table. ``options`` are of ``pyarrow``'s writer.
+
+        ``log``, ``segment`` and ``is_open`` are attributes of a ``WrittenFile`` in an appended table.
+        """
+        file = WrittenFile(name, self.path_of(table, name), 0, 0, log, segment, is_open)
+        return TableWriter(self, schema, file, table, options or _parquet_options(schema))
+
+    def append(self, table: str, rows: pa.Table, directory: str = "") -> None:
+        """Add rows to the file of this task in a directory of a table."""
+        if rows.num_rows:
+            self._rows.setdefault((table, directory), []).append(rows)
+            self._size += rows.nbytes
+            if self._size >= _BUFFER:
+                self._flush()
+
+    def append_by(self, column: str, table: str, rows: pa.Table) -> None:
+        """Add rows to a table that is partitioned by a text column, with one directory per value."""
+        for value in pc.unique(rows[column]).to_pylist():
+            found = rows.filter(pc.equal(rows[column], value)).drop_columns(column)
+            self.append(table, found, f"{column}={quote(value, safe='')}")
+
+    def close(self) -> None:
+        """Complete the files of the collected rows."""
+        self._flush()
+        for writer in self._shared.values():
+            writer.close()
+        self._shared = {}
 
     def write(self, content: bytes, table: str, name: str) -> None:
         """Write a small file."""
@@ -117,38 +148,26 @@ class TaskOutput:
 
     def add(self, table: str, name: str, size: int, rows: int) -> None:
         """Add a complete file."""
-        self.files.setdefault(table, {})[name] = WrittenFile(name, self.path_of(table, name), size, rows)
+        self.add_file(table, WrittenFile(name, self.path_of(table, name), size, rows))
 
-    def remove(self, table: str, name: str) -> None:
-        """Remove a file from the output, if it was added."""
-        self.files.get(table, {}).pop(name, None)
+    def add_file(self, table: str, file: WrittenFile) -> None:
+        """Add a complete file."""
+        self.files.setdefault(table, {})[file.name] = file
 
-    def clear(self, table: str) -> None:
-        """Remove all files of a table from the output."""
-        self.files.pop(table, None)
+    def discard(self, log: str) -> None:
+        """Remove the files of a log from the output."""
+        for files in self.files.values():
+            for name in [each.name for each in files.values() if each.log == log]:
+                del files[name]
 
-    def read_earlier(self, table: str, name: str) -> bytes | None:
-        """Return the content of a small file of the earlier run, or None."""
-        file = self._earlier(table, name)
-        return None if file is None else self.storage.read(file.path)
-
-    def open_earlier(self, table: str, name: str) -> NativeFile:
-        """Return a file of the earlier run. Raises ``FileNotFoundError``."""
-        file = self._earlier(table, name)
-        if file is None:
-            raise FileNotFoundError(f"{table}/{name}")
-        return self.storage.open(file.path)
-
-    def _earlier(self, table: str, name: str) -> WrittenFile | None:
-        if not self._token.base:
-            return None
-        return _read_snapshot(self.storage, self._token.base).file(table, name)
-
-
-@lru_cache(maxsize=2)
-def _read_snapshot(storage: Storage, number: int) -> Snapshot:
-    """Return a commit, read once in each process: manifests are not sent with tasks."""
-    return CommitLog(storage).snapshot(number)
+    def _flush(self) -> None:
+        for (table, directory), rows in self._rows.items():
+            if (table, directory) not in self._shared:
+                name = f"{directory}/{self.attempt}.parquet".lstrip("/")
+                self._shared[table, directory] = self.writer(rows[0].schema, table, name)
+            for each in rows:
+                self._shared[table, directory].write(each)
+        self._rows, self._size = {}, 0
 
 
 def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
@@ -164,32 +183,3 @@ def _encodings(schema: pa.Schema) -> dict[str, str]:
     varied = {each.name: each.type for each in schema if each.name not in _REPEATED}
     found = {name: "DELTA_BINARY_PACKED" for name, type_ in varied.items() if type_ in _DIFFERENCES}
     return found | {name: "DELTA_BYTE_ARRAY" for name, type_ in varied.items() if name == "key"}
-
-
-def write_table(name: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, output: TaskOutput, part: str) -> int:
-    """Write rows as one part of a table, a Parquet file named ``part``, and return their number.
-
-    ``part`` may include directories, such as ``kind=classic/0``. No file is written for zero rows.
-    """
-    writer: Any = None
-    rows = 0
-    try:
-        for batch in batches:
-            if batch.num_rows:
-                writer = writer or output.writer(schema, name, f"{part}.parquet")
-                writer.write(batch)
-                rows += batch.num_rows
-    except BaseException:
-        if writer is not None:
-            writer.abandon()
-        raise
-    if writer is not None:
-        writer.close()
-    return rows
-
-
-def write_partitioned(column: str, name: str, rows: pa.Table, output: TaskOutput, part: str) -> None:
-    """Write rows as one part of a table that is partitioned by a text column, with one directory per value."""
-    for value in pc.unique(rows[column]).to_pylist():
-        found = rows.filter(pc.equal(rows[column], value)).drop_columns(column)
-        write_table(name, found.to_batches(), found.schema, output, f"{column}={quote(value, safe='')}/{part}")

@@ -12,12 +12,16 @@ from uuid import UUID
 import pyarrow.dataset as ds
 import pytest
 
-from kafka_msgs.engines.group_offsets import GroupOffsetsResult, group_offsets_run
-from kafka_msgs.engines.group_state import StateSummary, group_state_run
-from kafka_msgs.engines.group_state_report import group_state_report
-from kafka_msgs.engines.job import local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.analysis.group_offsets_job import GroupOffsetsSummary, group_offsets_job
+from kafka_msgs.analysis.group_state_job import GROUP_STATE, StateSummary
+from kafka_msgs.analysis.group_state_report import group_state_report
+from kafka_msgs.engines.job import RunResult, run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.partition_task import finish_task
+from kafka_msgs.engines.plan import NO_SPLIT
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.report import Report
 from tests.support.committed_tables import head_of
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, end, write_items, write_segments
 from tests.support.recordings import GROUP_LOGS
@@ -29,13 +33,20 @@ STATE_TABLES: Final = ("descriptions", "groups", "members", "assignments", "topo
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def run(logs: Path, out: Path, *, history: bool = False) -> GroupOffsetsResult:
-    return run_job(group_offsets_run(LocalInputs([str(logs)]), history=history), str(out), local_engine())
+def run(logs: Path, out: Path, *, history: bool = False, split_bytes: int = NO_SPLIT) -> RunResult[GroupOffsetsSummary]:
+    job, inputs = group_offsets_job(history=history), JobInputs.at([logs])
+    return run_job(job, inputs, str(out), local_engine(), split_bytes=split_bytes)
 
 
-def run_state(logs: Path, out: Path) -> tuple[tuple[StateSummary, ...], list[str]]:
+def run_state(logs: Path, out: Path, split_bytes: int = NO_SPLIT) -> tuple[RunResult[StateSummary], list[str]]:
     said: list[str] = []
-    return run_job(group_state_run(LocalInputs([str(logs)])), str(out), local_engine(), say=said.append), said
+    inputs = JobInputs.at([logs])
+    found = run_job(GROUP_STATE, inputs, str(out), local_engine(), say=said.append, split_bytes=split_bytes)
+    return found, said
+
+
+def state_report(found: RunResult[StateSummary]) -> Report:
+    return group_state_report(found.report, found.first_problems.to_pylist(), found.problems)
 
 
 def tables(out: Path, *names: str) -> Tables:
@@ -81,7 +92,8 @@ def test_any_cut_of_a_log_gives_what_one_run_gives(tmp_path: Path, happening: st
         if dice.random() < 0.7:
             HAPPENINGS[happening](topic)
             topic.grow(dice.randrange(3))
-        run(topic.write(), tmp_path / "out")
+        # Ranges are cut at segments, which have a few records each.
+        run(topic.write(), tmp_path / "out", split_bytes=dice.choice((1, 2000, NO_SPLIT)))
         assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 
 
@@ -95,7 +107,7 @@ def test_any_cut_of_a_log_gives_the_groups_that_one_run_gives(tmp_path: Path, ha
         if dice.random() < 0.7:
             HAPPENINGS[happening](topic)
             topic.grow(dice.randrange(3))
-        run_state(topic.write(), tmp_path / "out")
+        run_state(topic.write(), tmp_path / "out", dice.choice((1, 2000, NO_SPLIT)))
         run_state(topic.home, tmp_path / f"fresh {step}")
         assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / f"fresh {step}", *STATE_TABLES)
 
@@ -109,7 +121,7 @@ def test_any_cut_of_the_log_of_a_broker_gives_the_same_report_on_groups(tmp_path
     assert share < 0.9 or not said
     fresh, _ = run_state(logs, tmp_path / "fresh")
     assert tables(tmp_path / "out", *STATE_TABLES) == tables(tmp_path / "fresh", *STATE_TABLES)
-    assert group_state_report(found) == group_state_report(fresh)
+    assert state_report(found) == state_report(fresh)
     assert len(tables(tmp_path / "out", "members")["members"]) == 8
 
 
@@ -134,7 +146,7 @@ def test_a_record_that_a_later_leader_wrote_is_not_the_one_that_was_read(tmp_pat
     run(tmp_path / "logs", tmp_path / "out")
     # Both records were lost. The producer sent the last one again.
     write_segments(tmp_path / "logs", 0, [{0: commit("b", 2), 1: last}], epoch=1)
-    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [True]
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").partitions] == [True]
     assert {row["topic"] for row in tables(tmp_path / "out")["offsets"]} == {"b", "last"}
 
 
@@ -142,10 +154,10 @@ def test_a_record_that_a_later_leader_wrote_is_not_the_one_that_was_read(tmp_pat
 def test_only_what_is_new_is_read_of_a_log_that_grows(tmp_path: Path, seed: int) -> None:
     topic = OffsetsTopic(tmp_path / "logs", Random(seed))
     topic.grow(100)
-    assert [each.from_start for each in run(topic.write(), tmp_path / "out").summaries] == [True]
+    assert [each.from_start for each in run(topic.write(), tmp_path / "out").partitions] == [True]
     for _ in range(2):
         topic.grow(20)
-        assert [each.from_start for each in run(topic.write(), tmp_path / "out").summaries] == [False]
+        assert [each.from_start for each in run(topic.write(), tmp_path / "out").partitions] == [False]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -154,7 +166,7 @@ def test_the_history_is_added_to(tmp_path: Path, seed: int) -> None:
     topic = OffsetsTopic(tmp_path / "logs", dice)
     for _ in range(3):
         topic.grow(dice.randrange(1, 80))
-        run(topic.write(), tmp_path / "out", history=True)
+        run(topic.write(), tmp_path / "out", history=True, split_bytes=dice.choice((1, 2000, NO_SPLIT)))
     fresh = from_nothing(topic.home, tmp_path / "fresh", history=True)
     assert tables(tmp_path / "out", *TABLES, "history") == fresh
     assert {row["outcome"] for row in fresh["history"]} == {"none", "committed", "aborted", "open"}
@@ -172,7 +184,7 @@ def test_a_transaction_that_is_open_at_the_cut_ends_in_the_next_run(tmp_path: Pa
     assert waiting == {"b", "c"}
     shutil.rmtree(tmp_path / "logs")
     write_items(tmp_path / "logs", 0, [*first, end(7, committed=True), end(8, committed=False)])
-    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [False]
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").partitions] == [False]
     found = tables(tmp_path / "out")
     assert [(row["topic"], row["committedOffset"]) for row in found["offsets"]] == [("c", 3)]
     assert found["pending"] == []
@@ -185,7 +197,7 @@ def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(tmp_path: Pa
     run(logs, tmp_path / "out", history=True)
     # The offset 4 deleted "gone"; compaction removed both.
     write_segments(logs, 0, [{1: kept}, {2: tip, 3: after}, {5: last}])
-    assert [each.from_start for each in run(logs, tmp_path / "out", history=True).summaries] == [True]
+    assert [each.from_start for each in run(logs, tmp_path / "out", history=True).partitions] == [True]
     found = tables(tmp_path / "out", *TABLES, "history")
     assert found == from_nothing(logs, tmp_path / "fresh", history=True)
     assert {row["topic"] for row in found["offsets"]} == {"kept", "tip", "after", "last"}
@@ -195,7 +207,7 @@ def test_offsets_go_with_their_segment(tmp_path: Path) -> None:
     write_segments(tmp_path / "logs", 0, [{0: commit("a", 1)}, {1: commit("b", 2)}])
     run(tmp_path / "logs", tmp_path / "out")
     write_segments(tmp_path / "logs", 0, [{1: commit("b", 2), 2: commit("c", 3)}], first=1)
-    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").summaries] == [False]
+    assert [each.from_start for each in run(tmp_path / "logs", tmp_path / "out").partitions] == [False]
     assert {row["topic"] for row in tables(tmp_path / "out")["offsets"]} == {"b", "c"}
 
 
@@ -208,7 +220,7 @@ def test_a_batch_that_was_being_written_is_read_by_the_next_run(tmp_path: Path) 
     run(topic.home, tmp_path / "out")
     assert len(tables(tmp_path / "out")["problems"]) == 1
     log.write_bytes(whole)
-    assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [False]
+    assert [each.from_start for each in run(topic.home, tmp_path / "out").partitions] == [False]
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
     assert tables(tmp_path / "out")["problems"] == []
 
@@ -234,17 +246,18 @@ def test_a_run_that_was_killed_leaves_tables_that_the_next_one_replaces(tmp_path
     topic.grow(60)
     topic.write()
     with pytest.raises(KeyboardInterrupt):
-        run_job(group_offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
+        run_job(group_offsets_job(), JobInputs.at([topic.home]), str(tmp_path / "out"), killed)
     assert tables(tmp_path / "out") == before
     run(topic.home, tmp_path / "out")
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 
 
-def killed(function: Any, logs: Any) -> Any:
+def killed(function: Any, count: int) -> Any:
     """Run an engine that is killed after the work, before the output is published."""
-    for log in logs:
-        function(log)
-    raise KeyboardInterrupt
+    results = [function(number) for number in range(count)]
+    if function.func is finish_task:
+        raise KeyboardInterrupt
+    return results
 
 
 def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
@@ -252,8 +265,9 @@ def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
     topic.grow(60)
     run(topic.write(), tmp_path / "out")
     state = head_of(str(tmp_path / "out"))[1].tables["_state"]
-    (tmp_path / "out" / state[f"0-{TOPIC}-rows.parquet"].path).write_bytes(b"not Parquet")
-    assert [each.from_start for each in run(topic.home, tmp_path / "out").summaries] == [True]
+    (rows,) = (file for name, file in state.items() if name.endswith("/rows.arrow"))
+    (tmp_path / "out" / rows.path).write_bytes(b"not Arrow")
+    assert [each.from_start for each in run(topic.home, tmp_path / "out").partitions] == [True]
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 
 

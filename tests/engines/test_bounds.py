@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.analysis import commit_history
-from kafka_msgs.analysis.commit_history import HistoryWriter
+from kafka_msgs.analysis.commit_history import MARKERS, HistoryWriter
 from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS, CommitHours
+from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.offset_tables import HISTORY
 from kafka_msgs.analysis.record_classification import PROBLEMS, ClassifiedRecords
 from kafka_msgs.engines.partition_task import TaskResult
-from kafka_msgs.engines.spark import _dumps
+from kafka_msgs.engines.spark import dump_result
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog
 from kafka_msgs.tables.task_output import TaskOutput
@@ -54,7 +56,8 @@ def test_hours_before_the_latest_month_become_one_row_per_group() -> None:
 def test_markers_count_in_the_buffer_of_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_history, "_BUFFER", 1 << 16)
     log = CommitLog(Storage.at(str(tmp_path)))
-    writer = HistoryWriter(TaskOutput(log.storage, log.begin({}, None)), 0, 0, resumes=False)
+    output, of = TaskOutput(log.storage, log.begin({}, None)), LogRange(topic="t", number=0)
+    writer = HistoryWriter(output, of, HISTORY.empty_table(), MARKERS.empty_table())
     held = []
     for start in range(0, 100_000, 1_000):
         markers = rows(role=[3] * 1_000, offset=list(range(start, start + 1_000)), producer=[7] * 1_000)
@@ -65,7 +68,7 @@ def test_markers_count_in_the_buffer_of_the_history(tmp_path: Path, monkeypatch:
 
 def test_a_slice_is_sent_without_its_table() -> None:
     big = pa.table({"x": pa.array(range(1_000_000), pa.int64())})
-    result = TaskResult(topic="t", number=0, files={}, reread_reason=None, summary={"x": big.slice(5, 10)})
-    sent = _dumps(result)
+    result = TaskResult(ranges=(), files={}, report=None, problems=0, first_problems=big.slice(5, 10))
+    sent = dump_result(result)
     assert len(sent) < 10_000
-    assert pickle.loads(sent).summary["x"] == big.slice(5, 10)
+    assert pickle.loads(sent).first_problems == big.slice(5, 10)

@@ -12,12 +12,13 @@ import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
+from kafka_msgs.analysis.group_offsets_job import GroupOffsetsSummary, group_offsets_job
+from kafka_msgs.analysis.group_offsets_report import group_offsets_report
 from kafka_msgs.analysis.groups import read_groups
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
-from kafka_msgs.engines.group_offsets import GroupOffsetsResult, group_offsets_run
-from kafka_msgs.engines.group_offsets_report import group_offsets_report
-from kafka_msgs.engines.job import local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.engines.job import RunResult, run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
@@ -55,8 +56,8 @@ def random_story(seed: int) -> list[Item]:
     return story
 
 
-def run(logs: Path, out: Path) -> GroupOffsetsResult:
-    return run_job(group_offsets_run(LocalInputs([str(logs)])), str(out), local_engine())
+def run(logs: Path, out: Path) -> RunResult[GroupOffsetsSummary]:
+    return run_job(group_offsets_job(), JobInputs.at([logs]), str(out), local_engine())
 
 
 def table(out: Path, name: str) -> Any:
@@ -160,10 +161,14 @@ def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts
     assert (damage["file"], "checksum" in damage["problem"]) == (str(log), True)
     reasons = {row["problem"].partition(":")[0] for row in rows if row["logOffset"] is not None}
     assert reasons == {
-        "the key contains no record type", "OffsetCommitKey", "OffsetCommitValue", "GroupMetadataValue",
+        "the key does not say what the record is", "OffsetCommitKey", "OffsetCommitValue", "GroupMetadataValue",
         "this release has no records of type 99",
     }  # fmt: skip
-    (shown,) = (each for each in group_offsets_report(found, {}).sections if each.title == "Problems")
+    (shown,) = (
+        each
+        for each in group_offsets_report(found.report, found.first_problems, found.problems, {}).sections
+        if each.title == "Problems"
+    )
     assert isinstance(shown, Table)
     assert len(shown.rows) == len(rows)
 
@@ -176,16 +181,16 @@ def test_a_log_without_groups_gives_empty_tables(tmp_path: Path) -> None:
     assert table(tmp_path / "out", "groups").schema.field("kind").type == pa.string()
 
 
-def test_a_path_without_the_topic_is_refused() -> None:
+def test_a_path_without_the_topic_is_refused(tmp_path: Path) -> None:
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
-        group_offsets_run(LocalInputs([str(GROUP_LOGS / "orders-0")]))
+        run(GROUP_LOGS / "orders-0", tmp_path)
 
 
 def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> None:
     write_items(tmp_path / "logs", 0, [commit("a", 10), commit("b", 5_000), commit("c", 7)])
-    inputs = LocalInputs([str(tmp_path / "logs")])
+    inputs = JobInputs.at([tmp_path / "logs"])
     ends = {("a", 0): 100, ("b", 0): 93}
-    run_job(group_offsets_run(inputs, ends), str(tmp_path / "out"), local_engine())
+    run_job(group_offsets_job(), inputs, str(tmp_path / "out"), local_engine(), ends=ends)
     rows = sorted(table(tmp_path / "out", "offsets").to_pylist(), key=lambda row: row["topic"])
     assert [(row["topic"], row["lag"], row["ahead"]) for row in rows] == [
         ("a", 90, 0),

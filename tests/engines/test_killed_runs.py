@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from attrs import evolve
 
-from kafka_msgs.engines import group_offsets
-from kafka_msgs.engines.group_offsets import group_offsets_run
-from kafka_msgs.engines.job import Engine, local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
-from kafka_msgs.engines.partition_reader import PartitionInput
-from kafka_msgs.engines.partition_task import TaskResult
+from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+from kafka_msgs.engines.job import Engine, run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.partition_task import finish_task, read_task
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import ConcurrentRunError, UnseenFileError
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.task_output import TaskOutput
@@ -24,8 +24,8 @@ from tests.engines.test_append import from_nothing, run, tables
 from tests.support.offsets_topic import OffsetsTopic
 
 NAMES = ("offsets", "pending", "groups", "problems", "history")
-Task = Callable[[PartitionInput], TaskResult[Any]]
-Results = Iterator[TaskResult[Any]]
+Task = Callable[[int], Any]
+Results = Iterator[Any]
 
 
 class KilledError(Exception):
@@ -46,27 +46,32 @@ def grown_topic(home: Path) -> OffsetsTopic:
 
 
 def run_with(engine: Engine, topic: OffsetsTopic, out: Path) -> None:
-    run_job(group_offsets_run(LocalInputs([str(topic.home)]), history=True), str(out), engine)
+    run_job(group_offsets_job(history=True), JobInputs.at([topic.home]), str(out), engine, split_bytes=1)
+
+
+def step_of(function: Task) -> Any:
+    """Return the step of a run that an engine executes."""
+    assert isinstance(function, partial)
+    return function.func
 
 
 def test_what_another_attempt_of_a_task_writes_is_in_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = grown_topic(tmp_path)
     wanted = from_nothing(topic.home, tmp_path / "fresh", history=True)
 
-    def killed(name: str, _: Any, schema: Any, output: TaskOutput, part: str) -> int:
-        output.writer(schema, name, f"{part}.parquet").abandon()
+    def killed(output: TaskOutput, table: str, rows: pa.Table, directory: str = "") -> None:
+        output.writer(rows.schema, table, f"{directory}/0.parquet".lstrip("/")).abandon()
         raise KilledError
 
-    here = local_engine()
-
-    def each(function: Task, logs: Sequence[PartitionInput]) -> Results:
-        for log in logs:
-            list(here(function, [log]))
-            yield from here(function, [log])
-            with monkeypatch.context() as patched:
-                patched.setattr(group_offsets, "write_table", killed)
-                with pytest.raises(KilledError):
-                    list(here(function, [log]))
+    def each(function: Task, count: int) -> Results:
+        for number in range(count):
+            function(number)
+            yield function(number)
+            if step_of(function) is finish_task:
+                with monkeypatch.context() as patched:
+                    patched.setattr(TaskOutput, "append", killed)
+                    with pytest.raises(KilledError):
+                        function(number)
 
     run_with(each, topic, tmp_path / "out")
     assert tables(tmp_path / "out", *NAMES) == wanted
@@ -77,12 +82,13 @@ def test_what_a_first_run_left_that_was_killed_is_in_no_way(tmp_path: Path) -> N
     topic.grow(60)
     topic.write()
 
-    def killed(function: Task, logs: Sequence[PartitionInput]) -> Results:
-        yield from local_engine()(function, logs)
-        raise KilledError
+    def killed(function: Task, count: int) -> Results:
+        yield from local_engine()(function, count)
+        if step_of(function) is finish_task:
+            raise KilledError
 
     with pytest.raises(KilledError):
-        run_job(group_offsets_run(LocalInputs([str(topic.home)])), str(tmp_path / "out"), killed)
+        run_job(group_offsets_job(), JobInputs.at([topic.home]), str(tmp_path / "out"), killed)
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"_runs", "data"}
     run(topic.home, tmp_path / "out")
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
@@ -91,9 +97,10 @@ def test_what_a_first_run_left_that_was_killed_is_in_no_way(tmp_path: Path) -> N
 def test_of_two_overlapping_runs_the_later_is_refused_and_no_row_is_lost(tmp_path: Path) -> None:
     topic = grown_topic(tmp_path)
 
-    def overtaken(function: Task, logs: Sequence[PartitionInput]) -> Results:
-        yield from local_engine()(function, logs)
-        run(topic.home, tmp_path / "out", history=True)
+    def overtaken(function: Task, count: int) -> Results:
+        yield from local_engine()(function, count)
+        if step_of(function) is finish_task:
+            run(topic.home, tmp_path / "out", history=True)
 
     with pytest.raises(ConcurrentRunError, match="another run has committed since it began"):
         run_with(overtaken, topic, tmp_path / "out")
@@ -104,11 +111,11 @@ def test_workers_that_do_not_share_the_disk_fail_and_leave_the_tables(tmp_path: 
     topic = grown_topic(tmp_path)
     before = tables(tmp_path / "out", *NAMES)
 
-    def elsewhere(function: Task, logs: Sequence[PartitionInput]) -> Results:
+    def elsewhere(function: Task, count: int) -> Results:
         assert isinstance(function, partial)
         (task,) = function.args
         other = evolve(task, storage=Storage.at(str(tmp_path / "another disk" / "out")))
-        return (partial(function.func, other)(log) for log in logs)
+        return map(partial(function.func, other), range(count))
 
     with pytest.raises(UnseenFileError, match="driver and workers do not share this location"):
         run_with(elsewhere, topic, tmp_path / "out")
@@ -120,9 +127,10 @@ def test_an_engine_that_loses_results_fails_and_leaves_the_tables(tmp_path: Path
     topic = grown_topic(tmp_path)
     before = tables(tmp_path / "out", *NAMES)
 
-    def losing(function: Task, logs: Sequence[PartitionInput]) -> Results:
-        return iter(list(local_engine()(function, logs))[:results])
+    def losing(function: Task, count: int) -> Results:
+        found = list(local_engine()(function, count))
+        return iter(found[:results] if step_of(function) is read_task else found)
 
-    with pytest.raises(UnseenFileError, match=f"{2 - results} of 2 partitions have no result"):
+    with pytest.raises(UnseenFileError, match="tasks have no result"):
         run_with(losing, topic, tmp_path / "out")
     assert tables(tmp_path / "out", *NAMES) == before

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.engines.group_offsets import group_offsets_run
-from kafka_msgs.engines.job import JobRun, local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
@@ -27,9 +28,9 @@ TABLES = ("offsets", "groups", "pending", "problems", "history")
 def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
     """Run the job into versions of a format; return the rows of its tables, without their days."""
     own = out / f".{form}-run"
-    asked = group_offsets_run(LocalInputs([str(logs)]), history=True)
-    run_job(asked, str(own), local_engine())
-    publish_tables(get_format(form), asked.job.tables, *head_of(str(own)), str(out))
+    job = group_offsets_job(history=True)
+    run_job(job, JobInputs.at([logs]), str(own), local_engine())
+    publish_tables(get_format(form), job.tables, *head_of(str(own)), str(out))
     return {name: rows_of(form, out / name) for name in TABLES}
 
 
@@ -71,13 +72,13 @@ def test_rows_of_a_run_that_commits_during_the_publication_are_published_last(tm
     logs, own, out = tmp_path / "logs", tmp_path / "own", tmp_path / "out"
     form = get_format("delta")
 
-    def run_again(offset: int) -> JobRun[Any, Any]:
-        write_items(logs, 0, [commit("a", offset)])
-        asked = group_offsets_run(LocalInputs([str(logs)]))
-        run_job(asked, str(own), local_engine())
-        return asked
+    job = group_offsets_job()
 
-    asked = run_again(1)
+    def run_again(offset: int) -> None:
+        write_items(logs, 0, [commit("a", offset)])
+        run_job(job, JobInputs.at([logs]), str(own), local_engine())
+
+    run_again(1)
     storage, first = head_of(str(own))
     log = CommitLog(storage)
 
@@ -91,5 +92,5 @@ def test_rows_of_a_run_that_commits_during_the_publication_are_published_last(tm
                 return first
             return super().head()
 
-    publish_head(form, asked.job.tables, Overtaken(storage), str(out))
+    publish_head(form, job.tables, Overtaken(storage), str(out))
     assert form.read(str(out / "offsets"), ["committedOffset"]).read_all().to_pylist() == [{"committedOffset": 2}]

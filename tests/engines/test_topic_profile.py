@@ -15,12 +15,14 @@ import pytest
 from kafka_msgs.analysis import batch_table, hourly_stats
 from kafka_msgs.analysis.batch_table import BATCHES
 from kafka_msgs.analysis.hourly_stats import PROFILE
+from kafka_msgs.analysis.profile_job import PROBLEMS, TOPIC_PROFILE
 from kafka_msgs.analysis.topic_profile import read_profile
+from kafka_msgs.analysis.topic_profile_report import topic_profile_report
 from kafka_msgs.analysis.topic_stats import TopicStats
-from kafka_msgs.engines.job import local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
-from kafka_msgs.engines.topic_profile import PROBLEMS, ProfileSummary, topic_profile_run
-from kafka_msgs.engines.topic_profile_report import topic_profile_report
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.plan import NO_SPLIT
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
@@ -37,13 +39,15 @@ Tables = dict[str, list[dict[str, Any]]]
 class Ran:
     """A run: its result for each partition, its messages, and its report."""
 
-    def __init__(self, logs: Path, out: Path) -> None:
-        inputs = LocalInputs([str(logs)])
+    def __init__(self, logs: Path, out: Path, split_bytes: int = NO_SPLIT) -> None:
         self.said: list[str] = []
-        self.found: tuple[ProfileSummary, ...] = run_job(
-            topic_profile_run(inputs), str(out), local_engine(), say=self.said.append
-        )
-        self.report: Report = topic_profile_report(self.found, inputs.local_partitions())
+        found = run_job(
+            TOPIC_PROFILE, JobInputs.at([logs]), str(out), local_engine(), say=self.said.append,
+            split_bytes=split_bytes,
+        )  # fmt: skip
+        self.found = found.partitions
+        shown, cluster = found.first_problems.to_pylist(), found.cluster.metadata
+        self.report: Report = topic_profile_report(found.report, shown, found.problems, cluster)
 
 
 def tables(out: Path) -> Tables:
@@ -159,7 +163,7 @@ def test_any_cut_of_a_log_gives_what_one_run_gives(
         if dice.random() < 0.7:
             HAPPENINGS[happening](topic)
             topic.grow(dice.randrange(3))
-        found = Ran(topic.write(), tmp_path / "out")
+        found = Ran(topic.write(), tmp_path / "out", dice.choice((1, 300, 2000, NO_SPLIT)))
         fresh = Ran(topic.home, tmp_path / f"fresh {step}")
         assert tables(tmp_path / "out") == tables(tmp_path / f"fresh {step}")
         assert found.report == fresh.report

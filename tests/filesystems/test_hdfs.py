@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
-from kafka_msgs.engines.group_offsets import group_offsets_run
-from kafka_msgs.engines.job import local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
+from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import local_copy, log_files
@@ -82,10 +83,10 @@ def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: Hdf
 def test_a_job_that_goes_on_replaces_its_tables(cluster: HdfsCluster) -> None:
     out = f"{cluster.hdfs}/tables"
     for _ in range(2):
-        found = run_job(group_offsets_run(LocalInputs([str(GROUP_LOGS)])), out, local_engine())
+        found = run_job(group_offsets_job(), JobInputs.at([GROUP_LOGS]), out, local_engine())
         rows = committed_rows(out, "offsets")
-        assert len(rows) == sum(each.rows["offsets"] for each in found.summaries) > 0
-    assert not any(each.from_start for each in found.summaries)
+        assert len(rows) == found.report.rows["offsets"] > 0
+    assert not any(each.from_start for each in found.partitions)
 
 
 def test_a_file_is_created_once(cluster: HdfsCluster) -> None:

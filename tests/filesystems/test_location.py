@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from kafka_msgs.engines.local_inputs import LocalInputs
-from kafka_msgs.errors import JobPathError, OptionError
+from kafka_msgs.cli.command_group import command
+from kafka_msgs.engines.replicas import JobInputs
+from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from tests.support.recordings import GROUP_LOGS
 
@@ -82,12 +84,13 @@ def test_the_local_engine_refuses_uris_instead_of_making_directories(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(JobPathError, match="directories of this machine only") as caught:
-        LocalInputs([text])
-    assert "hush" not in str(caught.value)
+    done = CliRunner().invoke(command, ["pipeline", "group-state", text, "--out", "out", "--engine", "local"])
+    assert done.exit_code == 1
+    assert "directories of this machine only" in done.output
+    assert "hush" not in done.output
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_the_local_engine_reads_file_uris(form: str) -> None:
-    assert LocalInputs([form.format(GROUP_LOGS)]).logs("__consumer_offsets")
+    JobInputs.at([form.format(GROUP_LOGS)]).check(["__consumer_offsets"])

@@ -22,19 +22,21 @@ from kafka_msgs import (
     ShareGroupDescribeResponse,
     StreamsGroupDescribeResponse,
 )
+from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+from kafka_msgs.analysis.group_offsets_report import group_offsets_report
+from kafka_msgs.analysis.group_state_job import GROUP_STATE
+from kafka_msgs.analysis.group_state_report import group_state_report
 from kafka_msgs.analysis.groups import read_groups
 from kafka_msgs.analysis.reports import groups_report
-from kafka_msgs.engines.group_offsets import group_offsets_run
-from kafka_msgs.engines.group_offsets_report import group_offsets_report
-from kafka_msgs.engines.group_state import group_state_run
-from kafka_msgs.engines.group_state_report import group_state_report
+from kafka_msgs.engines.frames import group_offsets
 from kafka_msgs.engines.job import run_job
-from kafka_msgs.engines.log_directories import log_frame, partitions_in, read_end_offsets
-from kafka_msgs.engines.spark import RemoteInputs, spark_engine
+from kafka_msgs.engines.replicas import JobInputs
+from kafka_msgs.engines.spark import spark_engine
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.log import partition_discovery
+from kafka_msgs.log.partition_discovery import end_offsets_in
 from kafka_msgs.report import Report, write_report
-from kafka_msgs.spark.jobs import capture_report, group_offsets
+from kafka_msgs.spark.jobs import capture_report
 from kafka_msgs.spark.jobs.job import run
 from tests.support.recorded_answers import answers
 from tests.support.recorded_groups import state
@@ -62,16 +64,17 @@ class Ran:
 @pytest.fixture(scope="module")
 def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "offsets"
-    inputs = RemoteInputs([GROUP_LOGS])
-    found = run_job(group_offsets_run(inputs, history=True), str(out), spark_engine(spark))
-    report = group_offsets_report(found, inputs.times())
+    job = group_offsets_job(history=True)
+    found = run_job(job, JobInputs.at([GROUP_LOGS]), str(out), spark_engine(spark), split_bytes=2000)
+    report = group_offsets_report(found.report, found.first_problems, found.problems, found.cluster.times())
     return Ran(out, report, write_report(report, out))
 
 
 @pytest.fixture(scope="module")
 def groups(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "groups"
-    report = group_state_report(run_job(group_state_run(RemoteInputs([GROUP_LOGS])), str(out), spark_engine(spark)))
+    found = run_job(GROUP_STATE, JobInputs.at([GROUP_LOGS]), str(out), spark_engine(spark))
+    report = group_state_report(found.report, found.first_problems.to_pylist(), found.problems)
     return Ran(out, report, write_report(report, out))
 
 
@@ -84,10 +87,15 @@ def described(cls: type[Message]) -> dict[str, Any]:
     return {each.group_id: each for each in getattr(answer(cls), "groups") if each.error_code == 0}  # noqa: B009
 
 
+def none_for(number: int) -> int | None:
+    """Return Kafka's number, None for -1."""
+    return None if number == -1 else number
+
+
 def test_committed_offsets_are_those_that_the_broker_fetches(offsets: Ran) -> None:
     fetched = {
         (group.group_id, topic.name, each.partition_index): (
-            each.committed_offset, each.committed_leader_epoch, each.metadata,
+            each.committed_offset, none_for(each.committed_leader_epoch), each.metadata,
         )
         for group in answer(OffsetFetchResponse).groups
         for topic in group.topics
@@ -102,10 +110,8 @@ def test_committed_offsets_are_those_that_the_broker_fetches(offsets: Ran) -> No
     assert found == fetched
 
 
-def test_lags_are_the_distances_to_the_ends_that_kafkas_tool_printed(offsets: Ran, spark: SparkSession) -> None:
-    ends = {
-        (row["topic"], row["partition"]): row["endOffset"] for row in read_end_offsets(spark, END_OFFSETS).collect()
-    }
+def test_lags_are_the_distances_to_the_ends_that_kafkas_tool_printed(offsets: Ran) -> None:
+    ends = end_offsets_in(END_OFFSETS)
     rows = offsets.rows("offsets")
     assert {row["lag"] for row in rows if row["group"] == "audit"} == {6}
     assert all(
@@ -266,7 +272,7 @@ def test_damage_is_reported_and_the_rest_counts(spark: SparkSession, tmp_path: P
     data = bytearray(log.read_bytes())
     data[-1] ^= 0xFF
     log.write_bytes(data)
-    tables = group_offsets.group_offsets(log_frame(spark, [copy]))
+    tables = group_offsets(spark, [copy], ends={})
     (problem,) = tables["problems"].collect()
     assert problem["file"] == str(log)
     assert "checksum" in problem["problem"]
@@ -274,21 +280,11 @@ def test_damage_is_reported_and_the_rest_counts(spark: SparkSession, tmp_path: P
     assert live == {(0, 1, None), (1, 2, None)}
 
 
-def test_paths_that_hold_no_partition_or_the_same_twice_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(JobPathError, match="nowhere: there is no segment"):
-        partitions_in([tmp_path / "nowhere"])
+def test_paths_that_hold_no_partition_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(JobPathError, match="nowhere: is not a directory"):
+        group_offsets(spark, [tmp_path / "nowhere"])
     with pytest.raises(JobPathError, match="there is no partition of __consumer_offsets in it"):
-        partitions_in([GROUP_LOGS / "orders-0"], OFFSETS)
-    shutil.copytree(GROUP_LOGS / "orders-0", tmp_path / "orders-0")
-    with pytest.raises(JobPathError, match="another copy of this partition is"):
-        partitions_in([GROUP_LOGS, tmp_path])
-
-
-def test_end_offsets_must_be_lines_as_kafkas_tool_prints_them(spark: SparkSession, tmp_path: Path) -> None:
-    file = tmp_path / "ends.txt"
-    file.write_text("orders:0:10\norders:1\n")
-    with pytest.raises(JobPathError, match=r"ends.txt, line 2: expected topic:partition:offset"):
-        read_end_offsets(spark, file)
+        group_offsets(spark, [GROUP_LOGS / "orders-0"])
 
 
 def test_what_is_there_is_not_written_over(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_msgs.engines.log_directories import log_frame
+from kafka_msgs.engines.frames import topic_profile
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.records import ControlRecord, ControlType, RecordBatch
-from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.recordings import LOGS
 
 HOUR = 3_600_000
@@ -68,7 +67,7 @@ def settle(marker: ControlRecord, facts: Facts, hours: dict[int, Facts], waiting
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, list[Facts]]:
-    found = topic_profile(log_frame(spark, [LOGS]))
+    found = topic_profile(spark, [LOGS])
     return {name: [row.asDict() for row in found[name].collect()] for name in ("profile", "problems")}
 
 
@@ -104,7 +103,7 @@ def test_cut_file_is_a_problem_beside_the_profile(spark: SparkSession, tmp_path:
     directory.mkdir()
     log = max((LOGS / "codecs-0").glob("*.log"), key=lambda path: path.stat().st_size)
     (directory / log.name).write_bytes(log.read_bytes()[:-3])
-    found = topic_profile(log_frame(spark, [directory]))
+    found = topic_profile(spark, [directory])
     (problem,) = found["problems"].collect()
     assert problem["file"] == str(directory / log.name)
     whole = sum(facts["records"] for facts in walked(Partition(directory)).values())

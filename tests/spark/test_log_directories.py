@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_msgs.engines.log_directories import end_of, partitions_in
+from kafka_msgs.engines.plan import NO_SPLIT
+from kafka_msgs.engines.replicas import JobInputs, list_replicas
 from tests.support.counting_filesystem import as_bucket
 from tests.support.transactional_log import History
 
@@ -25,6 +26,7 @@ def test_the_end_of_a_remote_partition_is_found_near_it(
         last.with_suffix(".index").unlink()
     with monkeypatch.context() as patch:
         counted = as_bucket(tmp_path, patch)
-        (partition,) = partitions_in(["s3://bucket/events-0"])
-        assert end_of(partition) == history.next_offset
+        inputs = JobInputs.at(["s3://bucket/events-0"])
+        (replica,) = list_replicas(inputs.roots[0], 0, inputs.directories[0].path, None, NO_SPLIT)
+        assert replica["endOffset"] == history.next_offset
     assert counted.total <= (last.stat().st_size // 5 if indexed else last.stat().st_size)

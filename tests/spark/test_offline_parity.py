@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,21 +12,19 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_msgs.analysis.group_offsets_job import group_offsets_job
+from kafka_msgs.analysis.group_state_job import GROUP_STATE
 from kafka_msgs.analysis.groups import GroupsRead, read_groups
-from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+from kafka_msgs.analysis.job import Job
+from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_stats import TopicStats
-from kafka_msgs.engines import log_directories
-from kafka_msgs.engines.group_offsets import group_offsets_run
-from kafka_msgs.engines.group_state import group_state_run
-from kafka_msgs.engines.job import local_engine, run_job
-from kafka_msgs.engines.local_inputs import LocalInputs
-from kafka_msgs.engines.spark import RemoteInputs, spark_engine
-from kafka_msgs.engines.topic_profile import topic_profile_run
+from kafka_msgs.engines.frames import group_offsets, group_state, topic_profile
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.replicas import JobInputs
+from kafka_msgs.engines.spark import spark_engine
 from kafka_msgs.log.partition_discovery import partitions_in
-from kafka_msgs.spark.jobs.group_offsets import group_offsets
-from kafka_msgs.spark.jobs.group_state import group_state
-from kafka_msgs.spark.jobs.topic_profile import topic_profile
 from tests.support.offsets_topic import OffsetsTopic
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -43,9 +43,7 @@ def in_process() -> GroupsRead:
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession) -> dict[str, Rows]:
-    every = log_directories.partitions_in([GROUP_LOGS])
-    records = log_directories.log_frame(spark, [GROUP_LOGS], OFFSETS_TOPIC)
-    found = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
+    found = group_offsets(spark, [GROUP_LOGS])
     return {name: rows_of(found[name]) for name in ("groups", "offsets", "problems")}
 
 
@@ -102,10 +100,9 @@ def facts(figures: TopicStats) -> dict[str, Any]:
 
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_profiles(spark: SparkSession, directory: Path) -> None:
-    records = log_directories.log_frame(spark, [directory])
     expected = {
         (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
-        for row in rows_of(topic_profile(records)["profile"])
+        for row in rows_of(topic_profile(spark, [directory])["profile"])
     }
     found = {place: facts(figures) for place, figures in read_profile(partitions_in([directory])).figures.items()}
     assert found == expected
@@ -118,61 +115,43 @@ def kafka_times(rows: Rows) -> Rows:
     return sorted(plain, key=repr)
 
 
-def test_one_process_and_the_function_over_data_frames_agree_on_logs_made_by_chance(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+Frames = Callable[[SparkSession, list[Path]], dict[str, DataFrame]]
+JOBS: dict[str, tuple[Job[Any], Frames]] = {
+    "offsets": (group_offsets_job(history=True), partial(group_offsets, history=True)),
+    "groups": (GROUP_STATE, group_state),
+    "profile": (TOPIC_PROFILE, topic_profile),
+}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random partitions of ``__consumer_offsets`` and of a topic, and the recorded codecs."""
+    home = tmp_path_factory.mktemp("chance")
     for number in range(3):
-        topic = OffsetsTopic(tmp_path / "logs", Random(number), number=number)
+        topic = OffsetsTopic(home, Random(number), number=number)
         topic.grow(300)
         topic.write()
-    run_job(
-        group_offsets_run(LocalInputs([str(tmp_path / "logs")]), history=True), str(tmp_path / "out"), local_engine()
-    )
-    every = log_directories.partitions_in([tmp_path / "logs"])
-    records = log_directories.log_frame(spark, [tmp_path / "logs"], OFFSETS_TOPIC)
-    expected = group_offsets(records, partitions=log_directories.partitions_frame(spark, every))
-    for name in ("offsets", "pending", "groups", "problems", "history"):
-        # Spark reads the written output, so that types are equal.
-        found = spark.read.parquet(str(tmp_path / "out" / "current" / name)).select(*expected[name].columns)
-        assert found.dtypes == expected[name].dtypes, name
-        assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
-
-
-def test_one_process_and_the_function_over_data_frames_have_the_same_profile(
-    spark: SparkSession, tmp_path: Path
-) -> None:
     for number in range(2):
-        topic = RandomTopic(tmp_path / "logs", Random(number), number=number, damage=True, far=False)
-        topic.grow(100)
-        topic.write()
-    shutil.copytree(LOGS / "codecs-0", tmp_path / "logs" / "codecs-0")
-    asked = topic_profile_run(LocalInputs([str(tmp_path / "logs")]))
-    run_job(asked, str(tmp_path / "out"), local_engine())
-    run_job(topic_profile_run(RemoteInputs([tmp_path / "logs"])), str(tmp_path / "by spark"), spark_engine(spark))
-    expected = topic_profile(log_directories.log_frame(spark, [tmp_path / "logs"]))
-    expected["batches"] = expected["batches"].where("problem IS NULL").drop("problem")
-    for name, table in asked.job.tables.items():
-        for out in ("out", "by spark"):
-            found = spark.read.parquet(str(tmp_path / out / "current" / name)).select(*expected[name].columns)
-            assert found.dtypes == expected[name].dtypes, name
-            assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
-        assert set(expected[name].columns) == set(table.schema.names)
+        events = RandomTopic(home, Random(number), number=number, damage=True, far=False)
+        events.grow(100)
+        events.write()
+    shutil.copytree(LOGS / "codecs-0", home / "codecs-0")
+    return home
 
 
-def test_one_process_and_the_function_over_data_frames_have_the_same_groups(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("name", JOBS)
+def test_one_process_and_spark_and_data_frames_have_the_same_tables(
+    spark: SparkSession, logs: Path, tmp_path: Path, name: str
 ) -> None:
-    for number in range(2):
-        topic = OffsetsTopic(tmp_path / "chance", Random(number), number=number)
-        topic.grow(300)
-        topic.write()
-    for logs in (GROUP_LOGS, tmp_path / "chance"):
-        out = tmp_path / f"out of {logs.name}"
-        run_job(group_state_run(LocalInputs([str(logs)])), str(out), local_engine())
-        every = log_directories.partitions_in([logs])
-        records = log_directories.log_frame(spark, [logs], OFFSETS_TOPIC)
-        expected = group_state(records, partitions=log_directories.partitions_frame(spark, every))
-        for name in ("descriptions", "groups", "members", "assignments", "topology", "problems"):
-            found = spark.read.parquet(str(out / "current" / name)).select(*expected[name].columns)
-            assert kafka_times(rows_of(found)) == kafka_times(rows_of(expected[name])), name
-            assert [field.dataType for field in found.schema] == [field.dataType for field in expected[name].schema]
+    job, function = JOBS[name]
+    run_job(job, JobInputs.at([logs]), str(tmp_path / "local"), local_engine())
+    run_job(job, JobInputs.at([logs]), str(tmp_path / "spark"), spark_engine(spark), split_bytes=4000)
+    expected = function(spark, [logs])
+    for table, spec in job.tables.items():
+        wanted = kafka_times(rows_of(expected[table]))
+        assert expected[table].columns == spec.schema.names
+        for out in ("local", "spark"):
+            # Spark reads the written output, so that types are equal.
+            found = spark.read.parquet(str(tmp_path / out / "current" / table)).select(*expected[table].columns)
+            assert found.dtypes == expected[table].dtypes, table
+            assert kafka_times(rows_of(found)) == wanted, (out, table)

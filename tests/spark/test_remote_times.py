@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from kafka_msgs.engines.log_directories import partitions_in
+from kafka_msgs.engines.plan import NO_SPLIT
 from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
+from kafka_msgs.engines.replicas import JobInputs, list_replicas, segments_in
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import Partition
@@ -46,8 +47,12 @@ def server(large: Path) -> Iterator[S3Server]:
 
 
 def remote(server: S3Server, path: str) -> dict[tuple[str, int], RemoteTimestamps]:
-    found = partitions_in([f"s3a://logs/{path}"], fs_options=FilesystemOptions.from_mapping(server.settings))
-    return {(each.topic, each.number): RemoteTimestamps(each.segments) for each in found}
+    inputs = JobInputs.at([f"s3a://logs/{path}"], FilesystemOptions.from_mapping(server.settings))
+    (root,), (directory,) = inputs.roots, inputs.directories
+    return {
+        (each["topic"], each["partition"]): RemoteTimestamps(segments_in(root, each["directory"]))
+        for each in list_replicas(root, 0, directory.path, None, NO_SPLIT)
+    }
 
 
 def test_times_are_those_of_the_same_logs_here(server: S3Server) -> None:

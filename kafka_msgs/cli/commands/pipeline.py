@@ -16,7 +16,7 @@ from rich.console import Console
 
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.cli.help import FullHelpGroup
-from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option
+from kafka_msgs.cli.log_job import LogJob, LogJobSpec, engine_option, wait_option, workers_option
 from kafka_msgs.cli.output_options import isolation_option
 from kafka_msgs.cli.record_commands.where_option import where_option
 from kafka_msgs.cli.registry_options import registry_option
@@ -31,7 +31,8 @@ from kafka_msgs.tables import FORMAT_NAMES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_msgs.engines.job import JobInputs, JobRun
+    from kafka_msgs.analysis.job import Job
+    from kafka_msgs.engines.job import RunResult
     from kafka_msgs.filesystems.options import FilesystemOptions
     from kafka_msgs.report import Report
     from kafka_msgs.spark.jobs.job import JobResult
@@ -45,6 +46,7 @@ Check = Callable[["FilesystemOptions"], Frames]
 """Checks the arguments of a job, with filesystem options."""
 
 _FEATURE: Final = "kafka-msgs pipeline"
+_PROBLEMS: Final = "Problems"
 _ROWS: Final = 20
 """The number of table rows on the screen; the report has more, and the Parquet tables have all rows."""
 
@@ -99,6 +101,7 @@ def _options(command: F) -> F:
 )
 @click.option("--history", is_flag=True, help="Also write the table history: every commit in the log.")
 @engine_option
+@workers_option
 @wait_option
 @_options
 def group_offsets_command(
@@ -116,24 +119,24 @@ def group_offsets_command(
     Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.group_offsets import group_offsets_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 
-        ends = None if end_offsets is None else end_offsets_in(end_offsets)
-        return group_offsets_run(job_inputs, ends, history=history)
+        return group_offsets_job(history=history)
 
-    def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.engines.group_offsets_report import group_offsets_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.group_offsets_report import group_offsets_report
 
-        return group_offsets_report(result, of.times())
+        return group_offsets_report(found.report, found.first_problems, found.problems, found.cluster.times())
 
-    kind = LogJobSpec(name="group-offsets", options={"history": history}, run=run, report=report)
-    _run_over_logs(kind, inputs, **options)
+    ends = None if end_offsets is None else end_offsets_in(end_offsets)
+    _run_over_logs(LogJobSpec(job=job, report=report, ends=ends), inputs, **options)
 
 
 @pipeline_command.command("group-state")
 @_Paths
 @engine_option
+@workers_option
 @wait_option
 @_options
 def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
@@ -146,22 +149,23 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.group_state import group_state_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.group_state_job import GROUP_STATE
 
-        return group_state_run(job_inputs)
+        return GROUP_STATE
 
-    def report(result: Any, _: JobInputs) -> Report:
-        from kafka_msgs.engines.group_state_report import group_state_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.group_state_report import group_state_report
 
-        return group_state_report(result)
+        return group_state_report(found.report, found.first_problems.to_pylist(), found.problems)
 
-    _run_over_logs(LogJobSpec(name="group-state", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(job=job, report=report), inputs, **options)
 
 
 @pipeline_command.command("topic-profile")
 @_Paths
 @engine_option
+@workers_option
 @wait_option
 @_options
 def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
@@ -174,17 +178,18 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
     """
 
-    def run(job_inputs: JobInputs) -> JobRun[Any, Any]:
-        from kafka_msgs.engines.topic_profile import topic_profile_run
+    def job() -> Job[Any]:
+        from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 
-        return topic_profile_run(job_inputs)
+        return TOPIC_PROFILE
 
-    def report(result: Any, of: JobInputs) -> Report:
-        from kafka_msgs.engines.topic_profile_report import topic_profile_report
+    def report(found: RunResult[Any]) -> Report:
+        from kafka_msgs.analysis.topic_profile_report import topic_profile_report
 
-        return topic_profile_report(result, of.local_partitions())
+        shown = found.first_problems.to_pylist()
+        return topic_profile_report(found.report, shown, found.problems, found.cluster.metadata)
 
-    _run_over_logs(LogJobSpec(name="topic-profile", run=run, report=report), inputs, **options)
+    _run_over_logs(LogJobSpec(job=job, report=report), inputs, **options)
 
 
 @pipeline_command.command("records")

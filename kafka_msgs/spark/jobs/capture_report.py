@@ -15,7 +15,6 @@ from kafka_msgs.capture.summary import QUANTILES
 from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import WAITING, client_part
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
-from kafka_msgs.spark.jobs.offsets_topic_rows import timed
 from kafka_msgs.spark.report_tables import report_table, rows_of
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def _seconds(tables: Tables) -> DataFrame:
     counted = _exchanges(tables).groupBy(second, "api").agg(
         F.count("*").alias("exchanges"), F.max("latencyUs").alias("maxUs")
     )  # fmt: skip
-    return counted.select(*timed("second"), "api", "exchanges", "maxUs")
+    return counted.select(F.timestamp_millis("secondMs").alias("second"), "secondMs", "api", "exchanges", "maxUs")
 
 
 def _problems(tables: Tables) -> DataFrame:

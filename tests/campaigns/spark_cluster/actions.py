@@ -19,9 +19,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.engines.job import run_job
-from kafka_msgs.engines.spark import RemoteInputs, spark_engine
-from kafka_msgs.engines.topic_profile import topic_profile_run
+from kafka_msgs.engines.replicas import JobInputs
+from kafka_msgs.engines.spark import spark_engine
 from kafka_msgs.spark import register
 from tests.campaigns.spark_cluster.cluster import SETTINGS, executors_of, kill_one
 from tests.support.digests import COLUMNS, Digests, by_spark, digests_of
@@ -100,13 +101,14 @@ def _stored(spark: SparkSession, out: str) -> Digests:
 
 def job(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
     """Run a job once undisturbed and once with a killed executor, and return the tables of both."""
-    asked = topic_profile_run(RemoteInputs([directory]))
-    run_job(asked, str(home / "quiet"), spark_engine(spark))
+    inputs = JobInputs.at([directory])
+    run_job(TOPIC_PROFILE, inputs, str(home / "quiet"), spark_engine(spark))
     with killing(workers, busy(workers, 2)) as killed:
-        run_job(asked, str(home / "killed"), spark_engine(spark))
+        run_job(TOPIC_PROFILE, inputs, str(home / "killed"), spark_engine(spark))
     homes = {out: home / out / "current" for out in _RUNS}
     tables = {
-        out: [_sums(spark.read.parquet(str(each / name))) for name in asked.job.tables] for out, each in homes.items()
+        out: [_sums(spark.read.parquet(str(each / name))) for name in TOPIC_PROFILE.tables]
+        for out, each in homes.items()
     }
     return {"killed": killed, "tables": tables}
 

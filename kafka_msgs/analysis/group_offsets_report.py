@@ -12,9 +12,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS
-from kafka_msgs.engines.group_offsets import LOOKED_AT, GroupOffsetsResult, summed_lags, top_rows
-from kafka_msgs.engines.partition_task import REPORT_ROWS
+from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
+from kafka_msgs.analysis.group_offsets_job import LOOKED_AT, GroupOffsetsSummary, lag_totals, top_rows
+from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
@@ -39,26 +39,30 @@ _LAGS: Final = [
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
 
 
-def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, int], LogTimestamps]) -> Report:
+def group_offsets_report(
+    found: GroupOffsetsSummary,
+    problems: pa.Table,
+    problem_count: int,
+    places: Mapping[tuple[str, int], LogTimestamps],
+) -> Report:
     """Return the report about a run. Timestamps are looked up in the logs of ``places``. Raises ``OSError``."""
     by_lag = top_rows(found.groups, _BY_LAG)
-    worst = top_rows(pa.concat_tables([each.worst for each in found.summaries]), _WORST, LOOKED_AT)
-    pending = top_rows(pa.concat_tables([each.pending for each in found.summaries]), _BY_KEY)
-    problems = pa.concat_tables([each.problems for each in found.summaries]).slice(0, REPORT_ROWS)
+    worst = top_rows(found.worst, _WORST, LOOKED_AT)
+    pending = top_rows(found.pending, _BY_KEY)
     largest = _described(worst.slice(0, REPORT_ROWS), found)
     sections: list[Section | ReportPart] = [
         _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
         *_lag_plot(by_lag),
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
-            total=_count(found, "offsets"),
-            totals=summed_lags(pa.concat_tables([each.lags for each in found.summaries]), "group", "topic").to_pylist(),
+            total=found.rows.get("offsets", 0),
+            totals=lag_totals(found.lags, "group", "topic").to_pylist(),
         ),
-        _table("Committed offsets, the largest lags first", _OFFSETS, largest, _count(found, "offsets")),
-        _table("In open transactions", _PENDING, pending.to_pylist(), _count(found, "pending")),
+        _table("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
+        _table("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
         *_hours_plot(found),
         _table("Records that were read", ("records", "count"), _counted(found), 0),
-        _table("Problems", tuple(problems.column_names), problems.to_pylist(), _count(found, "problems")),
+        _table("Problems", tuple(problems.column_names), problems.to_pylist(), problem_count),
     ]
     return report_of("Committed offsets of all groups", sections)
 
@@ -66,10 +70,6 @@ def group_offsets_report(found: GroupOffsetsResult, places: Mapping[tuple[str, i
 def _table(title: str, columns: Sequence[str], rows: Any, total: int) -> Table:
     shown = tuple(tuple(row[name] for name in columns) for row in rows)
     return Table(title, tuple(columns), shown, total=total)
-
-
-def _count(found: GroupOffsetsResult, table: str) -> int:
-    return sum(each.rows[table] for each in found.summaries)
 
 
 def _with_time(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _text(milliseconds: int) -> str | None:
         return None
 
 
-def _described(worst: pa.Table, found: GroupOffsetsResult) -> list[dict[str, Any]]:
+def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, Any]]:
     """Return offsets with the kind and state of their groups."""
     names = pc.unique(worst["group"])
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
@@ -103,9 +103,9 @@ def _lag_plot(by_lag: pa.Table) -> list[Section]:
     return [plot] if rows else []
 
 
-def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
+def _hours_plot(found: GroupOffsetsSummary) -> list[Section]:
     """Return a plot of hourly commits for the most active groups, limited to the latest hours to keep it small."""
-    hours = pa.concat_tables([HOURS.empty_table(), *(each.hours for each in found.summaries)])
+    hours = found.hours
     busiest = hours.group_by("group").aggregate([("commits", "sum")])
     order = [("commits_sum", "descending"), ("group", "ascending")]
     names = busiest.sort_by(order).slice(0, _SHOWN_LINES)["group"].to_pylist()
@@ -119,12 +119,9 @@ def _hours_plot(found: GroupOffsetsResult) -> list[Section]:
     return [by_hour("Commits an hour", "commits.svg", "commits an hour", names, counts)]
 
 
-def _counted(found: GroupOffsetsResult) -> list[dict[str, Any]]:
+def _counted(found: GroupOffsetsSummary) -> list[dict[str, Any]]:
     """Return record counts by role, and the outcomes of transactional commits."""
-    sums: dict[str, int] = {}
-    for each in found.summaries:
-        for what, number in each.numbers.items():
-            sums[what] = sums.get(what, 0) + number
+    sums = dict(found.counts)
     sums["open"] = sums.get("in transactions", 0) - sums.get("committed", 0) - sums.get("aborted", 0)
     return [{"records": said, "count": sums.get(what, 0)} for what, said in _SAID.items()]
 

@@ -5,14 +5,12 @@ Defines the content of the report. ``kafka_msgs.report`` renders it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kafka_msgs.analysis.group_rows import GROUPS, MEMBERS, PROBLEMS, TOPOLOGY, Rows
-from kafka_msgs.engines.group_state import SHOWN_MEMBERS, StateSummary, first_rows, most_assigned
-from kafka_msgs.engines.partition_task import REPORT_ROWS
+from kafka_msgs.analysis.group_state_job import SHOWN_MEMBERS, StateSummary
+from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.skew import member_part
 
@@ -23,7 +21,7 @@ _SHOWN_LETTERS: Final = 12
 _HAS: Final = ("group", "memberId", "status", "role", "count")
 
 
-def group_state_report(found: Sequence[StateSummary]) -> Report:
+def group_state_report(found: StateSummary, problems: Rows, problem_count: int) -> Report:
     """Return the report about a run."""
     sections: list[Section | ReportPart] = [
         _kinds(found),
@@ -31,34 +29,26 @@ def group_state_report(found: Sequence[StateSummary]) -> Report:
         _table("Members", "members", MEMBERS.names, found),
         _table("What members have, are to have, and give up", "has", _HAS, found),
         _table("Topologies of streams groups", "topology", TOPOLOGY.names, found),
-        *_tasks_plot(most_assigned(list(chain.from_iterable(each.most for each in found)))),
-        member_part(_rows("counts", found), total=sum(each.totals["counts"] for each in found)),
-        _problems(found),
+        *_tasks_plot(found.most),
+        member_part(found.rows["counts"], total=found.totals.get("counts", 0)),
+        _problems([*found.problems, *problems], found.totals.get("problems", 0) + problem_count),
     ]
     return report_of("Groups: members, assignments, epochs", sections)
 
 
-def _kinds(found: Iterable[StateSummary]) -> Table:
-    counted: Counter[tuple[str, str]] = Counter()
-    for each in found:
-        counted.update(each.kinds)
-    rows = tuple((*of, count) for of, count in sorted(counted.items()))
+def _kinds(found: StateSummary) -> Table:
+    rows = tuple((*of, count) for of, count in sorted(found.kinds.items()))
     return _shown("Groups", ("kind", "state", "groups"), rows[:REPORT_ROWS], len(rows))
 
 
-def _rows(name: str, found: Iterable[StateSummary]) -> Rows:
-    return first_rows(name, list(chain.from_iterable(each.rows[name] for each in found)))
+def _table(title: str, name: str, columns: Sequence[str], found: StateSummary) -> Table:
+    rows = [tuple(_plain(row[column]) for column in columns) for row in found.rows[name][:REPORT_ROWS]]
+    return _shown(title, columns, rows, found.totals.get(name, 0))
 
 
-def _table(title: str, name: str, columns: Sequence[str], found: Sequence[StateSummary]) -> Table:
-    rows = [tuple(_plain(row[column]) for column in columns) for row in _rows(name, found)]
-    return _shown(title, columns, rows, sum(each.totals[name] for each in found))
-
-
-def _problems(found: Sequence[StateSummary]) -> Table:
-    rows = [row for each in found for row in each.problems][:REPORT_ROWS]
-    shown = [tuple(row.get(column) for column in PROBLEMS.names) for row in rows]
-    return _shown("Problems", PROBLEMS.names, shown, sum(each.totals["problems"] for each in found))
+def _problems(found: Rows, count: int) -> Table:
+    shown = [tuple(row.get(column) for column in PROBLEMS.names) for row in found[:REPORT_ROWS]]
+    return _shown("Problems", PROBLEMS.names, shown, count)
 
 
 def _shown(title: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], total: int) -> Table:

@@ -1,33 +1,28 @@
-"""The job ``group-state``, independent of the engine: members, assignments, epochs and topologies, as Parquet tables.
+"""The job ``group-state``: members, assignments, epochs and topologies of groups.
 
-Handles the checkpoint data of the job, which is the latest record of each key, and the report data. ``group_rows`` owns
-the rows. ``group_offsets`` handles offsets.
+Reduces the group records of ``__consumer_offsets`` to the latest record of each key. ``group_rows`` owns the rows.
+``group_offsets_job`` handles offsets.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import field, frozen
 
 from kafka_msgs.analysis import group_rows as rows_of
 from kafka_msgs.analysis.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
+from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
 from kafka_msgs.analysis.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
-from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, classify_groups
-from kafka_msgs.engines.checkpoint import Checkpoint
-from kafka_msgs.engines.job import Job, JobInputs, JobRun
-from kafka_msgs.engines.partition_reader import PartitionInput, SegmentInput
-from kafka_msgs.engines.partition_task import PROBLEMS_TABLE, REPORT_ROWS, CheckpointData, Problems, ReadSpec
+from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.tables.task_output import TableSpec, TaskOutput, write_partitioned, write_table
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
-__all__ = ["StateRun", "StateSummary", "group_state_run"]
+__all__ = ["GROUP_STATE", "SHOWN_MEMBERS", "GroupState", "StateSummary", "first_rows", "most_assigned"]
 
-NAME: Final = "group-state"
 _TABLES: Final = {
     "descriptions": TableSpec(DESCRIPTIONS),
     "groups": TableSpec(rows_of.GROUPS, keys=("group", "logPartition"), partition_by=("kind",)),
@@ -51,113 +46,103 @@ SHOWN_MEMBERS: Final = 30
 
 @frozen(kw_only=True)
 class StateSummary:
-    """The report data of a partition: the number of rows per table, and the first rows.
+    """The report data of partitions: the number of rows per table, and the first rows.
 
     ``kinds`` counts groups by kind and state. The rows ``has`` count current, target and revoked assignments by status
     and role. The rows ``counts`` contain the number of current assignments per member, and ``most`` contains the
-    members with the most assignments, by role.
+    members with the most assignments, by role. ``problems`` are the unreadable bytes inside of members.
     """
 
-    from_start: bool
-    totals: Mapping[str, int]
-    kinds: Mapping[tuple[str, str], int]
-    rows: Mapping[str, Rows]
-    most: Rows
-    problems: Rows
+    totals: Mapping[str, int] = field(factory=dict)
+    kinds: Mapping[tuple[str, str], int] = field(factory=dict)
+    rows: Mapping[str, Rows] = field(factory=lambda: {name: [] for name in (*_ORDERS, "counts")})
+    most: Rows = field(factory=list)
+    problems: Rows = field(factory=list)
 
 
-StateRun: TypeAlias = JobRun[StateSummary, tuple[StateSummary, ...]]
-
-
-def group_state_run(inputs: JobInputs) -> StateRun:
-    """Return the run over the partitions of ``__consumer_offsets`` in the inputs.
-
-    Raises the errors of ``JobInputs``.
-    """
-    logs = inputs.logs(OFFSETS_TOPIC)
-    reading = ReadSpec(
-        start=partial(_StateWork, inputs.names()), tables={"rows": ROWS}, problems=PROBLEMS, damage=_damage
+def merge_summaries(found: Sequence[StateSummary]) -> StateSummary:
+    """Return the report data of all partitions."""
+    totals, kinds = Counter[str](), Counter[tuple[str, str]]()
+    for each in found:
+        totals.update(each.totals)
+        kinds.update(each.kinds)
+    return StateSummary(
+        totals=totals,
+        kinds=kinds,
+        rows={
+            name: first_rows(name, [row for each in found for row in each.rows[name]]) for name in StateSummary().rows
+        },
+        most=most_assigned([row for each in found for row in each.most]),
+        problems=[row for each in found for row in each.problems][:REPORT_ROWS],
     )
-    job = Job(name=NAME, reading=reading, tables=_TABLES, combine=lambda summaries, _: tuple(summaries))
-    return JobRun(job=job, inputs=inputs.paths, logs=logs)
 
 
-def _damage(log: PartitionInput, fault: LogFileError) -> Row:
-    return {"logPartition": log.number, "file": fault.file, "problem": str(fault)}
+def _damage(of: LogRange, fault: LogFileError) -> Row:
+    return {"logPartition": of.number, "file": fault.file, "problem": str(fault)}
 
 
-class _StateWork:
-    """Processes the records of one partition."""
+class GroupState:
+    """The state of a range of a partition."""
 
-    def __init__(
-        self, names: Mapping[str, str], output: TaskOutput, log: PartitionInput, earlier: Checkpoint | None
-    ) -> None:
-        self._names = names
-        self._log = log
+    def __init__(self, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._range = of
         self._output = output
-        self._from_start = earlier is None
-        self._survivors = LiveRecords()
-        if earlier is not None:
-            self._survivors = LiveRecords(rows_since(earlier.tables["rows"], log.segments[0].base_offset))
+        rows = ROWS.empty_table() if saved is None else rows_since(saved.tables["rows"], of.bases[0] if of.bases else 0)
+        self._survivors = LiveRecords(rows, open_start=of.sequence > 0)
 
-    def add(self, records: pa.RecordBatch, segment: SegmentInput) -> pa.Table:
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
-        rows, problems = classify_groups(records, segment.name, segment.base_offset)
-        self._survivors.add(rows)
+        found = classify(records, file, segment)
+        self._survivors.add(found.others)
+        problems = found.problems
         columns = {
             "group": pa.nulls(problems.num_rows, pa.string()),
-            "logPartition": pa.repeat(pa.scalar(self._log.number, pa.int32()), problems.num_rows),
+            "logPartition": pa.repeat(pa.scalar(self._range.number, pa.int32()), problems.num_rows),
             **{name: problems[name] for name in problems.column_names},
         }
         return pa.table({name: columns[name] for name in PROBLEMS.names}, schema=PROBLEMS)
 
-    def finish(self) -> CheckpointData:
-        """Return the checkpoint data after the last record."""
-        return CheckpointData({}, {"rows": self._survivors.finish()})
+    def merge(self, later: GroupState) -> None:
+        """Add the state of the next range."""
+        self._survivors = self._survivors.merge(later._survivors)
 
-    def discard(self) -> None:
-        """Do nothing: the output has no files before the last record."""
+    def checkpoint(self) -> SavedState:
+        """Return the complete state after the last record."""
+        return SavedState({}, {"rows": self._survivors.finish()})
 
-    def summary(self, problems: Problems) -> StateSummary:
+    def finish(self, facts: ClusterFacts) -> StateSummary:
         """Write the tables, and return the report data."""
         found = self._descriptions()
         tables: dict[str, Rows] = {
             "descriptions": found,
             "groups": rows_of.group_rows(found),
             "members": rows_of.member_rows(found),
-            "assignments": rows_of.assignment_rows(found, self._names),
+            "assignments": rows_of.assignment_rows(found, facts.names),
             "topology": rows_of.topology_rows(found),
             PROBLEMS_TABLE: list(rows_of.problem_rows(found)),
         }
         for name, rows in tables.items():
-            self._write(name, rows)
+            table = pa.Table.from_pylist(rows, schema=_TABLES[name].schema)
+            if _TABLES[name].partition_by:
+                self._output.append_by("kind", name, table)
+            else:
+                self._output.append(name, table)
         shown = {**tables, "has": _has(tables["assignments"]), "counts": _counts(tables)}
         return StateSummary(
-            from_start=self._from_start,
-            totals={name: len(rows) for name, rows in shown.items()}
-            | {PROBLEMS_TABLE: len(tables[PROBLEMS_TABLE]) + problems.count},
+            totals={name: len(rows) for name, rows in shown.items()},
             kinds=Counter((each["kind"], each["state"]) for each in tables["groups"]),
             rows={name: first_rows(name, shown[name]) for name in (*_ORDERS, "counts")},
             most=most_assigned(_by_role(shown["has"])),
-            problems=(tables[PROBLEMS_TABLE] + problems.first.to_pylist())[:REPORT_ROWS],
+            problems=tables[PROBLEMS_TABLE][:REPORT_ROWS],
         )
 
     def _descriptions(self) -> Rows:
         """Return the descriptions of the remaining groups, each from its records."""
         by_group: dict[bytes | None, list[tuple[int, bytes, bytes | None]]] = {}
-        kept = rows_with(self._survivors.rows, GROUP_RECORD)
+        kept = rows_with(self._survivors.finish(), GROUP_RECORD).sort_by("offset")
         for row in zip(*(kept[name].to_pylist() for name in ("offset", "key", "value")), strict=True):
             by_group.setdefault(rows_of.name_in(row[1]), []).append(row)
-        return [row for records in by_group.values() for row in rows_of.description_rows(self._log.number, records)]
-
-    def _write(self, name: str, rows: Rows) -> None:
-        table = pa.Table.from_pylist(rows, schema=_TABLES[name].schema)
-        # The read already writes damaged parts to another file of the same table.
-        part = f"{self._log.name}-groups" if name == PROBLEMS_TABLE else self._log.name
-        if _TABLES[name].partition_by:
-            write_partitioned("kind", name, table, self._output, part)
-        else:
-            write_table(name, table.to_batches(), table.schema, self._output, part)
+        return [row for records in by_group.values() for row in rows_of.description_rows(self._range.number, records)]
 
 
 def first_rows(name: str, rows: Rows) -> Rows:
@@ -198,3 +183,17 @@ def _by_role(has: Rows) -> Rows:
             row["all"] += each["count"]
             row[each["role"]] = each["count"]
     return list(found.values())
+
+
+GROUP_STATE: Final = Job(
+    name="group-state",
+    topics=("__consumer_offsets",),
+    start=GroupState,
+    state_tables={"rows": ROWS},
+    damage=_damage,
+    needs_facts=True,
+    tables=_TABLES,
+    appended=frozenset([PROBLEMS_TABLE]),
+    merge=merge_summaries,
+)
+"""The job."""

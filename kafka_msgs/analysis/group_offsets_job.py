@@ -1,0 +1,355 @@
+"""The job ``group-offsets``: all committed offsets and the lag of all groups.
+
+Reduces the partitions of ``__consumer_offsets``, and combines the groups of all partitions. A group may have commits in
+two partitions, if the number of partitions was raised. Its coordinator serves the offsets in only one of them. The
+offsets in other partitions are stale, and do not count in sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, evolve, field, frozen
+
+from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
+from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
+from kafka_msgs.analysis.committed_offsets import CommittedOffsets
+from kafka_msgs.analysis.group_placement import is_stale, placed
+from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
+from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.offset_tables import (
+    GROUPS,
+    HISTORY,
+    OFFSETS,
+    PENDING,
+    PROBLEMS,
+    described_groups,
+    to_timestamps,
+    with_first_commits,
+)
+from kafka_msgs.analysis.record_classification import classify
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
+
+__all__ = [
+    "LOOKED_AT",
+    "OWN_GROUPS",
+    "GroupOffsets",
+    "GroupOffsetsSummary",
+    "group_offsets_job",
+    "lag_totals",
+    "top_rows",
+]
+
+LOOKED_AT: Final = 10_000
+"""The number of offsets with the largest lags that are kept for the report."""
+_TOPIC: Final = "__consumer_offsets"
+_ALL, _PLACED = "groups", "placed groups"
+"""The names of the counts of groups, and of the groups whose coordinator is that of the partition."""
+OWN_GROUPS: Final = pa.schema(
+    [
+        *(GROUPS.field(name) for name in ("group", "kind", "state", "epoch", "members")),
+        ("logPartition", pa.int32()),
+        ("stale", pa.bool_()),
+    ]
+)
+LAGS: Final = pa.schema(
+    [
+        ("group", pa.string()),
+        ("topic", pa.string()),
+        ("partitions", pa.int64()),
+        ("unknown", pa.int64()),
+        ("lag", pa.int64()),
+        ("largestLag", pa.int64()),
+        ("ahead", pa.int64()),
+        ("commitTimestampMs", pa.int64()),
+        ("logPartition", pa.int32()),
+        ("stale", pa.bool_()),
+    ]
+)
+"""Totals by group, topic and partition of the log: offsets, unknown lags, sum and maximum of lags, distances beyond the
+end, and the last commit."""
+_TOTALS: Final = {
+    "partitions": "sum",
+    "unknown": "sum",
+    "lag": "sum",
+    "largestLag": "max",
+    "ahead": "sum",
+    "commitTimestampMs": "max",
+}
+_WORST_ROWS: Final = pa.schema([*OFFSETS, ("firstCommitMs", pa.int64()), ("firstCommitOffset", pa.int64())])
+_BY_LOG: Final = ("group", "topic", "logPartition", "stale")
+_BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
+_WORST: Final = [("lag", "descending"), *_BY_KEY]
+_ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions": 0}
+"""A coordinator loads a group that has only offsets as an empty classic group."""
+
+
+@frozen(kw_only=True)
+class GroupOffsetsSummary:
+    """The report data of partitions. ``rows`` counts the rows of tables, and ``counts`` the records by role.
+
+    ``own_groups`` are the described groups, ``lags`` the sums of groups, and ``groups`` the table that combines them.
+    """
+
+    rows: Mapping[str, int] = field(factory=dict)
+    counts: Mapping[str, int] = field(factory=dict)
+    hours: pa.Table = field(factory=HOURS.empty_table)
+    own_groups: pa.Table = field(factory=OWN_GROUPS.empty_table)
+    lags: pa.Table = field(factory=LAGS.empty_table)
+    worst: pa.Table = field(factory=_WORST_ROWS.empty_table)
+    pending: pa.Table = field(factory=PENDING.empty_table)
+    groups: pa.Table = field(factory=GROUPS.empty_table)
+
+
+def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
+    """Return the job, with or without the history of all commits."""
+    tables = {
+        "offsets": TableSpec(OFFSETS, keys=("logPartition", "group", "topic", "topicPartition")),
+        "pending": TableSpec(PENDING),
+        "groups": TableSpec(GROUPS, keys=("group",)),
+        PROBLEMS_TABLE: TableSpec(PROBLEMS),
+    }
+    appended = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
+    return Job(
+        name="group-offsets",
+        topics=(_TOPIC,),
+        options={"history": history},
+        start=partial(GroupOffsets, history),
+        state_tables={"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})},
+        damage=damage_of,
+        needs_facts=True,
+        tables={**tables, **(appended if history else {})},
+        appended=frozenset([PROBLEMS_TABLE, HISTORY_TABLE]),
+        merge=merge_summaries,
+        combined=frozenset(["groups"]),
+        combine=_combine,
+    )
+
+
+def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
+    """Return the row for an unreadable part of a file."""
+    return {"logPartition": of.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
+
+
+class GroupOffsets:
+    """The state of a range of a partition."""
+
+    def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._range = of
+        self._output = output
+        tables = {} if saved is None else saved.tables
+        self._hours = CommitHours(tables.get("hours", HOURS.empty_table()))
+        if saved is None:
+            self._offsets = CommittedOffsets.of_range() if of.sequence else CommittedOffsets()
+        else:
+            self._offsets = CommittedOffsets.from_checkpoint(
+                tables["rows"], saved.numbers, of.bases[0] if of.bases else 0, open_start=of.sequence > 0
+            )
+        rows = tables.get("waiting", HISTORY.empty_table()), tables.get("markers", MARKERS.empty_table())
+        self._history = HistoryWriter(output, of, *rows) if history else None
+
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
+        """Process the next records; return the problems among them."""
+        found = classify(records, file, segment)
+        self._offsets.add(found)
+        self._hours.add(found)
+        if self._history is not None:
+            self._history.add(found, file)
+        numbers = pa.repeat(pa.scalar(self._range.number, pa.int32()), found.problems.num_rows)
+        return found.problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+
+    def merge(self, later: GroupOffsets) -> None:
+        """Add the state of the next range."""
+        self._offsets = self._offsets.merge(later._offsets)
+        self._hours.merge(later._hours)
+        if self._history is not None and later._history is not None:
+            self._history.merge(later._history)
+
+    def checkpoint(self) -> SavedState:
+        """Return the complete state after the last record."""
+        rows, counts = self._offsets.checkpoint()
+        tables = {"rows": rows, "hours": self._hours.hours}
+        if self._history is not None:
+            self._history.end()
+            tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
+        groups = self._hours.groups()
+        mine = placed(groups, self._range.number, self._range.partitions)
+        return SavedState({**counts, _ALL: len(groups), _PLACED: pc.sum(mine).as_py() or 0}, tables)
+
+    def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
+        """Write the committed and pending offsets, and return the report data."""
+        survivors, number = self._offsets.rows, self._range.number
+        partitions = self._range.partitions
+        # Without the cluster metadata, the inputs may contain only some partitions. Then most groups are misplaced.
+        sound = facts.is_placement_known or facts.totals.get(_PLACED, 0) * 4 >= facts.totals.get(_ALL, 1) * 3
+        partitions = partitions if sound else 0
+        offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
+        rows = _marked(self._offsets.offsets(number, facts.ends), number, partitions)
+        written = self._write("offsets", offsets.seen(rows))
+        waiting = self._write("pending", pending.seen(self._offsets.pending(number)))
+        if self._history is not None:
+            self._history.finish()
+        return GroupOffsetsSummary(
+            rows={"offsets": written, "pending": waiting},
+            counts=self._offsets.counts,
+            hours=self._hours.hours,
+            own_groups=_own_groups(survivors, number, partitions),
+            lags=offsets.lags(),
+            worst=with_first_commits(offsets.worst.rows, survivors),
+            pending=pending.rows,
+        )
+
+    def _write(self, table: str, batches: Iterator[pa.RecordBatch]) -> int:
+        count = 0
+        for batch in batches:
+            self._output.append(table, pa.Table.from_batches([batch]))
+            count += batch.num_rows
+        return count
+
+
+def _marked(batches: Iterable[pa.RecordBatch], number: int, partitions: int) -> Iterator[pa.RecordBatch]:
+    """Yield offsets with ``stale`` set according to the number of partitions, 0 if unknown."""
+    at = OFFSETS.get_field_index("stale")
+    for batch in batches:
+        yield batch.set_column(at, OFFSETS.field(at), is_stale(batch["group"], number, partitions))
+
+
+def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:
+    found = described_groups(survivors)
+    names = OWN_GROUPS.names[:5]
+    rows = [(each.group_id, each.kind, each.state, each.epoch, len(each.members)) for each in found]
+    schema = pa.schema(list(OWN_GROUPS)[:5])
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
+    stale = is_stale(table["group"].combine_chunks(), number, partitions)
+    numbers = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
+    columns = [*table.columns, numbers, stale]
+    return pa.Table.from_arrays(columns, schema=OWN_GROUPS)
+
+
+@define
+class _TopRows:
+    """The first rows of a streamed table in some order. The retained rows are not sorted."""
+
+    schema: pa.Schema
+    order: Sequence[tuple[str, str]]
+    most: int = REPORT_ROWS
+    rows: pa.Table = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = self.schema.empty_table()
+
+    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.rows = _first_of(pa.concat_tables([self.rows, pa.Table.from_batches([batch])]), self.order, self.most)
+            yield batch
+
+
+def top_rows(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = REPORT_ROWS) -> pa.Table:
+    """Return the first rows in an order, at most ``most``."""
+    return _first_of(rows, order, most).sort_by(order)
+
+
+def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa.Table:
+    """Return the same rows as ``top_rows``, unsorted."""
+    return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
+
+
+class _Offsets:
+    """The largest lags and the sums by group of a stream of offsets."""
+
+    def __init__(self) -> None:
+        self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
+        self._sums: list[pa.Table] = []
+
+    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            list(self.worst.seen(iter([batch.filter(pc.invert(batch["stale"]))])))
+            self._sums.append(_summed(_lag_parts(batch), *_BY_LOG))
+            yield batch
+
+    def lags(self) -> pa.Table:
+        return _summed(pa.concat_tables([LAGS.empty_table(), *self._sums]), *_BY_LOG)
+
+
+def lag_totals(lags: pa.Table, *by: str) -> pa.Table:
+    """Return the totals of offsets that coordinators serve, by ``group`` or by ``group`` and ``topic``."""
+    return _summed(lags.filter(pc.invert(lags["stale"])), *by)
+
+
+def _summed(rows: pa.Table, *by: str) -> pa.Table:
+    found = rows.group_by(list(by)).aggregate(list(_TOTALS.items()))
+    names = {f"{name}_{function}": name for name, function in _TOTALS.items()}
+    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    schema = pa.schema([each for each in LAGS if each.name in found.column_names])
+    return found.select(schema.names).cast(schema)
+
+
+def _lag_parts(batch: pa.RecordBatch) -> pa.Table:
+    """Return the totals of each row of offsets."""
+    columns = {name: batch[name] for name in LAGS.names if name in batch.schema.names} | {
+        "largestLag": batch["lag"],
+        "partitions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
+        "unknown": batch["lag"].is_null().cast(pa.int64()),
+    }
+    return pa.Table.from_arrays([columns[name] for name in LAGS.names], schema=LAGS)
+
+
+def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary:
+    """Return the report data of all partitions."""
+    rows, counts, hours = Counter[str](), Counter[str](), CommitHours()
+    for each in found:
+        rows.update(each.rows)
+        counts.update(each.counts)
+        hours.merge(CommitHours(each.hours))
+    none = GroupOffsetsSummary()
+
+    def joined(name: str) -> pa.Table:
+        return pa.concat_tables([getattr(none, name), *(getattr(each, name) for each in found)]).combine_chunks()
+
+    return GroupOffsetsSummary(
+        rows=rows,
+        counts=counts,
+        hours=hours.hours,
+        own_groups=joined("own_groups"),
+        lags=joined("lags"),
+        worst=_first_of(joined("worst"), _WORST, LOOKED_AT),
+        pending=_first_of(joined("pending"), _BY_KEY, REPORT_ROWS),
+    )
+
+
+def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSummary:
+    """Write the table of groups, and return the report data with it."""
+    groups = _groups(summary)
+    output.append_by("kind", "groups", groups)
+    return evolve(summary, groups=groups)
+
+
+def _groups(summary: GroupOffsetsSummary) -> pa.Table:
+    """Return all groups, including groups that have only offsets. Stale offsets and descriptions do not count."""
+    totals = lag_totals(summary.lags, "group")
+    joined = _one_per_group(summary).join(totals, "group", join_type="full outer")
+    columns = {name: joined[name] for name in joined.column_names}
+    columns |= {name: pc.fill_null(columns[name], value) for name, value in _ALONE.items()}
+    columns["lastCommitMs"] = joined["commitTimestampMs"].combine_chunks()
+    columns["lastCommit"] = to_timestamps(columns["lastCommitMs"])
+    groups = pa.Table.from_arrays([columns[name] for name in GROUPS.names], names=GROUPS.names)
+    return groups.cast(GROUPS).sort_by("group")
+
+
+def _one_per_group(summary: GroupOffsetsSummary) -> pa.Table:
+    """Return one description per group. If the placement is unknown, that with the group's latest commit counts."""
+    own = summary.own_groups.filter(pc.invert(summary.own_groups["stale"])).drop_columns("stale")
+    if pc.count_distinct(own["group"]).as_py() == own.num_rows:
+        return own
+    last = _summed(summary.lags, "group", "logPartition").select(["group", "logPartition", "commitTimestampMs"])
+    dated = own.join(last, ["group", "logPartition"], join_type="left outer")
+    order = [("group", "ascending"), ("commitTimestampMs", "descending"), ("logPartition", "descending")]
+    names = [name for name in own.column_names if name != "group"]
+    found = dated.sort_by(order).group_by("group", use_threads=False).aggregate([(name, "first") for name in names])
+    return found.rename_columns([name.removesuffix("_first") for name in found.column_names])

@@ -1,0 +1,136 @@
+"""The interface between jobs and the engines that run them: what a job reads of a partition, keeps and writes.
+
+A job reduces the records of each range of a partition with a ``PartitionReducer``. States of consecutive ranges merge,
+and a saved state continues in the next run. Engines know nothing about the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar
+from urllib.parse import quote
+
+import pyarrow as pa
+from attrs import field, frozen
+
+from kafka_msgs.analysis.offset_tables import EndOffsets
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
+
+__all__ = [
+    "PROBLEMS_TABLE",
+    "REPORT_ROWS",
+    "ClusterFacts",
+    "Job",
+    "LogRange",
+    "PartitionReducer",
+    "SavedState",
+]
+
+PROBLEMS_TABLE: Final = "problems"
+REPORT_ROWS: Final = 50
+"""The number of rows of a table that are kept for the report."""
+
+S = TypeVar("S")
+SummaryT = TypeVar("SummaryT", covariant=True)
+
+
+@frozen(kw_only=True)
+class LogRange:
+    """A range of a partition's log that a reducer processes.
+
+    ``start`` is the first offset that the run reads of the partition, 0 for all of it, ``sequence`` the number of the
+    range in this read, and ``bases`` are the base offsets of all segments. ``partitions`` is the number of partitions
+    of the topic, 0 if unknown.
+    """
+
+    topic: str
+    number: int
+    start: int = 0
+    sequence: int = 0
+    bases: tuple[int, ...] = (0,)
+    partitions: int = 0
+
+    @property
+    def log(self) -> str:
+        """The name of the partition in file names. It starts with the number: table readers skip underscores."""
+        return f"{self.number}-{quote(self.topic, safe='')}"
+
+    @property
+    def part(self) -> str:
+        """The stem of the files that the range adds to tables."""
+        return f"{self.log}-{self.start:020}-{self.sequence}"
+
+    @property
+    def from_start(self) -> bool:
+        """Whether the run reads the full partition."""
+        return self.start == 0
+
+
+@frozen
+class SavedState:
+    """The state of a reducer, as numbers and tables."""
+
+    numbers: Mapping[str, int] = field(factory=dict)
+    tables: Mapping[str, pa.Table] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class ClusterFacts:
+    """Facts about the cluster after all records of a run were read: end offsets, and topic names by id.
+
+    ``totals`` are the sums of the numbers in the states of all partitions. ``is_placement_known`` is True if the
+    cluster metadata names the number of partitions, otherwise it is that of the inputs.
+    """
+
+    ends: EndOffsets = field(factory=lambda: EndOffsets.of({}))
+    names: Mapping[str, str] = field(factory=dict)
+    totals: Mapping[str, int] = field(factory=dict)
+    is_placement_known: bool = False
+
+
+class PartitionReducer(Protocol[SummaryT]):
+    """Reduces the records of a range, and writes rows to the output of its task."""
+
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
+        """Process the next records, of the segment with this base offset; return the problems among them."""
+
+    def merge(self, later: Any) -> None:
+        """Add the state of the next range of the partition."""
+
+    def checkpoint(self) -> SavedState:
+        """Return the complete state after the last record."""
+
+    def finish(self, facts: ClusterFacts) -> SummaryT:
+        """Write the tables, and return the report data. This is the last call, for the state of a complete log."""
+
+
+@frozen(kw_only=True)
+class Job(Generic[S]):
+    """A job over partitions. ``topics`` are the topics that it reads, None for all.
+
+    ``start`` creates the reducer of a range from the output, the range and a saved state. ``state_tables`` contains the
+    schemas of the tables in its state. ``columns`` lists record columns in addition to ``RECORD_COLUMNS``. ``damage``
+    returns the row for an unreadable part of a file, with the columns of the table ``problems``. With ``exact`` an
+    earlier state is used only if no data already read was rewritten. With ``needs_facts`` all partitions are reduced
+    before ``finish``, so that facts are as new as their records.
+
+    A run resumes an earlier run only if the ``options`` are equal. Every run writes all rows of ``tables``, but only
+    adds rows to the ``appended`` tables. ``merge`` combines report data, and ``combine`` writes the tables that depend
+    on all partitions, which are ``combined``.
+    """
+
+    name: str
+    topics: tuple[str, ...] | None = None
+    options: Mapping[str, object] = field(factory=dict)
+    start: Callable[[TaskOutput, LogRange, SavedState | None], PartitionReducer[S]]
+    state_tables: Mapping[str, pa.Schema]
+    columns: tuple[str, ...] = ()
+    damage: Callable[[LogRange, LogFileError], Mapping[str, Any]]
+    exact: bool = False
+    needs_facts: bool = False
+    tables: Mapping[str, TableSpec]
+    appended: frozenset[str] = frozenset()
+    merge: Callable[[Sequence[S]], S]
+    combined: frozenset[str] = frozenset()
+    combine: Callable[[S, TaskOutput], S] = lambda report, _: report

@@ -1,0 +1,280 @@
+"""The job ``topic-profile``: the batches of topics, and their statistics per partition and hour.
+
+Relates batches to each other: merges the parts of a batch, and detects records older than the previous batch. The state
+is kept per segment, so that it is dropped with the segment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import field, frozen
+
+from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
+from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, MARKERS, BatchTableWriter, directory_of
+from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
+from kafka_msgs.analysis.hourly_stats import (
+    FIGURES,
+    PRODUCERS,
+    PROFILE,
+    SUMMED,
+    HourlyStats,
+    by_codec,
+    by_segment,
+    late_at,
+    profile_of,
+    rows_of_segments,
+)
+from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
+from kafka_msgs.errors import LogFileError
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
+
+__all__ = ["PARTITIONS", "PROBLEMS", "PROFILE_TABLE", "TOPIC_PROFILE", "ProfileSummary"]
+
+PROFILE_TABLE: Final = "profile"
+PROBLEMS: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("file", pa.string()),
+        ("batchPosition", pa.int64()),
+        ("problem", pa.string()),
+    ]
+)
+PARTITIONS: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *((n, pa.int64()) for n in SUMMED)])
+"""The sums of the partitions with batches."""
+_SEGMENTS: Final = 10_000
+"""The number of largest segments that are kept for the report."""
+
+Rows = list[dict[str, Any]]
+
+
+@frozen(kw_only=True)
+class ProfileSummary:
+    """The report data of partitions.
+
+    ``partitions`` has the columns ``PARTITIONS``. ``rows`` counts the rows of the profile, and ``largest`` are the rows
+    with the most bytes. ``hours`` counts records by topic and hour, and ``known`` the records of all hours by topic,
+    excluding records without a time. ``codecs`` contains sums by topic and codec. ``segments`` are the largest of
+    ``segment_count`` segments.
+    """
+
+    partitions: pa.Table = field(factory=PARTITIONS.empty_table)
+    rows: int = 0
+    largest: Rows = field(factory=list)
+    codecs: Mapping[tuple[str, str], Mapping[str, int]] = field(factory=dict)
+    segments: Rows = field(factory=list)
+    segment_count: int = 0
+    hours: Mapping[str, Mapping[int, int]] = field(factory=dict)
+    known: Mapping[str, int] = field(factory=dict)
+
+
+def merge_summaries(found: Sequence[ProfileSummary]) -> ProfileSummary:
+    """Return the report data of all partitions."""
+    codecs: dict[tuple[str, str], Counter[str]] = {}
+    hours: dict[str, Counter[int]] = {}
+    known: Counter[str] = Counter()
+    for each in found:
+        for place, counts in each.codecs.items():
+            codecs.setdefault(place, Counter()).update(counts)
+        for topic, by_hour in each.hours.items():
+            hours.setdefault(topic, Counter()).update(by_hour)
+        known.update(each.known)
+    return ProfileSummary(
+        partitions=pa.concat_tables([PARTITIONS.empty_table(), *(each.partitions for each in found)]),
+        rows=sum(each.rows for each in found),
+        largest=sorted((row for each in found for row in each.largest), key=_by_bytes)[:REPORT_ROWS],
+        codecs=codecs,
+        segments=_largest_segments([row for each in found for row in each.segments]),
+        segment_count=sum(each.segment_count for each in found),
+        hours={
+            topic: {hour: counts[hour] for hour in sorted(counts)[-SHOWN_HOURS:]} for topic, counts in hours.items()
+        },
+        known=known,
+    )
+
+
+def _by_bytes(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return -row["bytes"], row["topic"], row["partition"], row["hourMs"] is not None, row["hourMs"]
+
+
+def _largest_segments(rows: Rows) -> Rows:
+    return sorted(rows, key=lambda row: (-row["bytes"], row["topic"], row["partition"], row["segment"]))[:_SEGMENTS]
+
+
+def _damage(of: LogRange, fault: LogFileError) -> Mapping[str, Any]:
+    return {
+        "topic": of.topic,
+        "partition": of.number,
+        "file": fault.file,
+        "batchPosition": fault.position,
+        "problem": str(fault),
+    }
+
+
+class TopicProfile:
+    """The state of a range of a partition. ``_last`` maps segments to the time of their last client batch."""
+
+    def __init__(self, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._range = of
+        self._output = output
+        tables = {} if saved is None else {
+            name: rows_of_segments(rows, of.bases) if "segment" in rows.column_names else rows
+            for name, rows in saved.tables.items()
+        }  # fmt: skip
+        self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
+        waiting, markers = tables.get("waiting", ROWS.empty_table()), tables.get("markers", MARKERS.empty_table())
+        self._batches = BatchTableWriter(output, of, waiting, markers)
+        numbers = {} if saved is None else saved.numbers
+        self._last = {int(base): time for base, time in numbers.items() if int(base) in of.bases}
+        self._held = ROWS.empty_table()
+
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
+        """Process the next records; none is a problem. The last batch is held back, because more of it may follow."""
+        rows = batch_rows(records, segment, file)
+        if self._held.num_rows:
+            joined = same_batch(self._held, rows.slice(0, 1))
+            rows = pa.concat_tables([self._held, rows] if joined is None else [joined, rows.slice(1)])
+        self._held = rows.slice(rows.num_rows - 1)
+        self._take(rows.slice(0, rows.num_rows - 1))
+        return PROBLEMS.empty_table()
+
+    def merge(self, later: TopicProfile) -> None:
+        """Add the state of the next range.
+
+        If the range begins within a segment, its first client batch is not the first one of the segment, and may be
+        older than the last one before the cut.
+        """
+        waiting, figures = later._batches.waiting, later._figures
+        segments = waiting["segment"].combine_chunks()
+        before = pa.array([self._last.get(base) for base in segments.to_pylist()], pa.int64())
+        continued = pc.and_(waiting["first"], before.is_valid()).combine_chunks()
+        late = pc.and_(continued, pc.fill_null(pc.less(waiting["firstTimestampMs"].combine_chunks(), before), False))
+        order, first = ROWS.get_field_index("outOfOrder"), ROWS.get_field_index("first")
+        waiting = waiting.set_column(order, ROWS.field(order), pc.add(waiting["outOfOrder"], late.cast(pa.int64())))
+        waiting = waiting.set_column(first, ROWS.field(first), pc.and_not(waiting["first"], continued))
+        self._figures.merge(figures, late_at(waiting.filter(late)))
+        self._figures.abort(self._batches.merge(waiting, later._batches.markers))
+        self._last |= later._last
+
+    def _take(self, rows: pa.Table) -> None:
+        if rows.num_rows:
+            rows = self._ordered(rows)
+            self._figures.add(rows)
+            self._figures.abort(self._batches.add(rows))
+
+    def _ordered(self, rows: pa.Table) -> pa.Table:
+        """Return batches with ``outOfOrder`` counted against the previous batch, and ``first`` set per segment."""
+        data = rows.filter(pc.invert(rows["control"])).combine_chunks()
+        if not data.num_rows:
+            return rows
+        segments, times = data["segment"].combine_chunks(), data["lastTimestampMs"].combine_chunks()
+        base = segments[0].as_py()
+        seen = self._last.get(base)
+        before = pa.concat_arrays([pa.array([seen], pa.int64()), times[:-1]])
+        first = pa.concat_arrays([pa.array([seen is None]), pc.not_equal(segments[1:], segments[:-1])])
+        late = pc.and_not(pc.fill_null(pc.less(data["firstTimestampMs"].combine_chunks(), before), False), first)
+        self._last |= _last_by_segment(segments, times)
+        return _replaced(rows, data, pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64())), first)
+
+    def checkpoint(self) -> SavedState:
+        """Return the complete state after the last record."""
+        self._take(self._held)
+        self._held = ROWS.empty_table()
+        self._figures.abort(self._batches.apply_markers())
+        tables = {
+            "waiting": self._batches.waiting,
+            "markers": self._batches.markers,
+            "figures": self._figures.sums(),
+            "producers": self._figures.producers(),
+        }
+        return SavedState({str(base): time for base, time in self._last.items()}, tables)
+
+    def _late_firsts(self) -> pa.Array:
+        """Return which pending batches start a segment and are older than the last batch of an earlier segment."""
+        before: dict[int, int] = {}
+        earlier: int | None = None
+        for base in sorted(self._last):
+            if earlier is not None:
+                before[base] = earlier
+            earlier = self._last[base]
+        waiting = self._batches.waiting
+        last = pa.array([before.get(base) for base in waiting["segment"].to_pylist()], pa.int64())
+        late = pc.fill_null(pc.less(waiting["firstTimestampMs"].combine_chunks(), last), False)
+        return pc.and_(late, waiting["first"].combine_chunks())
+
+    def finish(self, _: ClusterFacts) -> ProfileSummary:
+        """Write the pending batches and the profile, and return the report data."""
+        late = self._late_firsts()
+        self._batches.finish(late.cast(pa.int64()))
+        figures = pa.concat_tables([self._figures.sums(), late_at(self._batches.waiting.filter(late))])
+        topic, number = self._range.topic, self._range.number
+        profile = profile_of(figures, self._figures.producers(), topic, number)
+        self._output.append(PROFILE_TABLE, profile.drop_columns("topic"), directory_of(topic))
+        timed = profile.filter(profile["hourMs"].is_valid())
+        hours = dict(zip(*(timed[name].to_pylist()[-SHOWN_HOURS:] for name in ("hourMs", "records")), strict=True))
+        segments = [
+            {"topic": topic, "partition": number, **row, "segment": f"{row['segment']:020}.log"}
+            for row in by_segment(figures)
+        ]
+        return ProfileSummary(
+            partitions=_sums(profile, topic, number),
+            rows=profile.num_rows,
+            largest=_largest(profile),
+            codecs={(topic, row.pop("codec")): row for row in by_codec(figures)},
+            segments=_largest_segments(segments),
+            segment_count=len(segments),
+            hours={topic: hours} if hours else {},
+            known={topic: pc.sum(timed["records"]).as_py() or 0},
+        )
+
+
+def _sums(profile: pa.Table, topic: str, number: int) -> pa.Table:
+    if not profile.num_rows:
+        return PARTITIONS.empty_table()
+    sums = {name: [pc.sum(profile[name]).as_py()] for name in SUMMED}
+    return pa.table({"topic": [topic], "partition": [number], **sums}, schema=PARTITIONS)
+
+
+def _largest(profile: pa.Table) -> Rows:
+    """Return the hours with the most bytes, without timestamps, because Python cannot represent all of them."""
+    rows = profile.drop_columns("hour").sort_by([("bytes", "descending"), ("hourMs", "ascending")])
+    return list(rows.slice(0, REPORT_ROWS).to_pylist())
+
+
+def _last_by_segment(segments: pa.Array, times: pa.Array) -> dict[int, int]:
+    """Return the last time of each segment, given rows in log order."""
+    ends = pc.indices_nonzero(pa.concat_arrays([begins(segments)[1:], pa.array([True])]))
+    return dict(zip(segments.take(ends).to_pylist(), times.take(ends).to_pylist(), strict=True))
+
+
+def _replaced(rows: pa.Table, data: pa.Table, late: pa.Array, first: pa.Array) -> pa.Table:
+    """Return batches with ``outOfOrder`` and ``first`` replaced in the client batches."""
+    mask = pc.invert(rows["control"]).combine_chunks()
+    for name, values in (("outOfOrder", late), ("first", first)):
+        at = ROWS.get_field_index(name)
+        column = pc.replace_with_mask(rows[name].combine_chunks(), mask, values)
+        rows = rows.set_column(at, ROWS.field(at), column)
+    return rows
+
+
+TOPIC_PROFILE: Final = Job(
+    name="topic-profile",
+    start=TopicProfile,
+    state_tables={"waiting": ROWS, "markers": MARKERS, "figures": FIGURES, "producers": PRODUCERS},
+    columns=BATCH_COLUMNS,
+    damage=_damage,
+    exact=True,
+    tables={
+        BATCHES_TABLE: TableSpec(BATCHES, time="hour"),
+        PROFILE_TABLE: TableSpec(PROFILE, time="hour"),
+        PROBLEMS_TABLE: TableSpec(PROBLEMS),
+    },
+    appended=frozenset([BATCHES_TABLE, PROBLEMS_TABLE]),
+    merge=merge_summaries,
+)
+"""The job. Compaction changes the statistics of a segment, so no data may have been rewritten."""

@@ -1,0 +1,287 @@
+"""The replicas of partitions in log directories, on any filesystem, and the choice of one replica per partition.
+
+Tasks list directories, each with a row for every replica. The choice needs only these rows. Replicas of a partition may
+have been compacted at different times, so exactly one of them is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from attrs import field, frozen
+from pyarrow import fs
+
+from kafka_msgs.errors import JobPathError, KafkaMsgsError, OptionError
+from kafka_msgs.filesystems.listing import list_directory
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.path_resolution import (
+    SEGMENTS,
+    LogFile,
+    directories_at,
+    local_copy,
+    log_file,
+    partition_of,
+    small_copy,
+)
+from kafka_msgs.filesystems.resolver import filesystem_of
+from kafka_msgs.log.file_scan import walk_headers, walk_log
+from kafka_msgs.log.mapped_file import map_file
+from kafka_msgs.log.partition_discovery import end_of_segment
+from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.small_files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    read_leader_epochs,
+    read_meta_properties,
+    read_partition_metadata,
+)
+
+__all__ = ["REPLICAS", "InputDirectory", "JobInputs", "Root", "choose_replicas", "list_replicas", "segments_in"]
+
+_META_PROPERTIES: Final = "meta.properties"
+_LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
+_PLACE: Final = pa.struct([("segment", _LONG), ("position", _LONG), ("offset", _LONG)])
+
+REPLICAS: Final = pa.schema(
+    [
+        ("root", _INT),
+        ("directory", _TEXT),
+        ("broker", _INT),
+        ("topic", _TEXT),
+        ("partition", _INT),
+        ("topicId", _TEXT),
+        ("leaderEpoch", _INT),
+        ("endOffset", _LONG),
+        ("segments", pa.list_(pa.struct([("base", _LONG), ("size", _LONG)]))),
+        ("marks", pa.list_(_PLACE)),
+    ]
+)
+"""A replica: its filesystem as an index into ``JobInputs.roots``, its directory there, and its broker, -1 if unknown.
+
+``leaderEpoch`` is the latest leader epoch, -1 if unknown, and ``endOffset`` the log end offset, null if unknown.
+``marks`` are the starts of batches at which large segments may be cut.
+"""
+
+
+@frozen
+class Root:
+    """A filesystem: its URI without a path, empty for this machine, and its options."""
+
+    uri: str = field(repr=mask_uri)
+    fs_options: FilesystemOptions = NO_OPTIONS
+
+    @property
+    def filesystem(self) -> fs.FileSystem:
+        """The filesystem of this process."""
+        return filesystem_of(self.uri, self.fs_options).filesystem
+
+    def file(self, path: str, size: int = 0) -> LogFile:
+        """Return a file of this filesystem, which may not exist."""
+        return log_file(self.uri, path, size, self.fs_options)
+
+
+@frozen
+class InputDirectory:
+    """A directory to list: the number of the input path that denotes it, its filesystem, and its path there."""
+
+    given: int
+    root: int
+    path: str
+
+
+@frozen
+class JobInputs:
+    """The input paths of a job, and the directories that they denote: log directories or partition directories."""
+
+    paths: tuple[str, ...]
+    roots: tuple[Root, ...]
+    directories: tuple[InputDirectory, ...]
+
+    @classmethod
+    def at(cls, paths: Sequence[str | os.PathLike[str]], fs_options: FilesystemOptions = NO_OPTIONS) -> JobInputs:
+        """Return the inputs at paths, URIs and patterns with wildcards.
+
+        Raises ``JobPathError`` for a path that is no directory, ``MissingExtraError`` and ``OSError``.
+        """
+        texts, roots, found = tuple(os.fspath(each) for each in paths), dict[Root, int](), dict[Any, InputDirectory]()
+        for given, text in enumerate(texts):
+            try:
+                place, directories = directories_at("kafka-msgs", text, fs_options)
+            except OptionError as error:
+                raise JobPathError(path=str(error.value), reason=error.reason) from None
+            if not directories:
+                raise JobPathError(path=mask_uri(text), reason="is not a directory")
+            root = roots.setdefault(Root(place.root, place.fs_options), len(roots))
+            for path in directories:
+                real = path if place.root else os.path.realpath(path)
+                found.setdefault((root, real), InputDirectory(given, root, path))
+        return cls(texts, tuple(roots), tuple(found.values()))
+
+    def check(self, topics: Collection[str] | None) -> None:
+        """Raise ``JobPathError`` for a path without partitions, or if there are no partitions of the topics.
+
+        Lists directories until it finds a partition. Raises ``OSError``.
+        """
+        for given, path in enumerate(self.paths):
+            if not any(self._topics(each) for each in self.directories if each.given == given):
+                raise JobPathError(path=mask_uri(path), reason="there is no partition in it")
+        if topics is not None and not any(self._topics(each) & set(topics) for each in self.directories):
+            shown = ", ".join(map(mask_uri, self.paths))
+            raise JobPathError(path=shown, reason=f"there is no partition of {', '.join(topics)} in it")
+
+    def _topics(self, directory: InputDirectory) -> set[str]:
+        found = list_directory(self.roots[directory.root].filesystem, directory.path)
+        own = partition_of(directory.path) if any(map(_is_segment, found)) else None
+        inside = (partition_of(info.path) for info in found if info.type == fs.FileType.Directory)
+        return {topic for topic, _ in ([own] if own else (each for each in inside if each))}
+
+
+def list_replicas(
+    root: Root, number: int, directory: str, topics: Collection[str] | None, split_bytes: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the replicas in a directory, of some topics or of all, with the columns of ``REPLICAS``.
+
+    Raises ``OSError``.
+    """
+    found = list_directory(root.filesystem, directory)
+    own = [info for info in found if _is_segment(info)]
+    if own and partition_of(directory) is not None:
+        inside: Iterable[tuple[str, Sequence[fs.FileInfo]]] = [(directory, own)]
+        home = directory.rpartition("/")[0]
+    else:
+        names = sorted(info.path for info in found if info.type == fs.FileType.Directory and partition_of(info.path))
+        inside, home = ((path, ()) for path in names), directory
+    broker = _broker(root, home)
+    for path, segments in inside:
+        topic, partition = partition_of(path) or ("", 0)
+        if topics is not None and topic not in topics:
+            continue
+        if files := segments_in(root, path, segments):
+            yield _replica(root, files, split_bytes) | {
+                "root": number, "directory": path, "broker": broker, "topic": topic, "partition": partition,
+            }  # fmt: skip
+
+
+def segments_in(root: Root, directory: str, listed: Sequence[fs.FileInfo] = ()) -> list[LogFile]:
+    """Return the segments in a partition directory by offset. Raises ``OSError``."""
+    infos = listed or [info for info in list_directory(root.filesystem, directory) if _is_segment(info)]
+    return [root.file(info.path, info.size) for info in sorted(infos, key=lambda info: str(info.base_name))]
+
+
+def _is_segment(info: fs.FileInfo) -> bool:
+    return info.type == fs.FileType.File and SEGMENTS.pattern.fullmatch(info.base_name) is not None
+
+
+def _replica(root: Root, files: Sequence[LogFile], split_bytes: int) -> dict[str, Any]:
+    epochs = _read(files[0].sibling(LEADER_EPOCHS), read_leader_epochs)
+    metadata = _read(files[0].sibling(PARTITION_METADATA), read_partition_metadata)
+    return {
+        "topicId": None if metadata is None else str(metadata.topic_id),
+        "leaderEpoch": epochs[-1].epoch if epochs else -1,
+        "endOffset": _end_of(files[-1]),
+        "segments": [{"base": file.first, "size": file.size} for file in files],
+        "marks": [mark for file in files if file.size > split_bytes * 3 // 2 for mark in _marks(file, split_bytes)],
+    }
+
+
+def _read(file: LogFile, read: Any) -> Any:
+    """Return the content of a small file, or None if it is missing or damaged."""
+    try:
+        with small_copy(file) as (path, _):
+            return read(path)
+    except (KafkaMsgsError, OSError):
+        return None
+
+
+def _broker(root: Root, home: str) -> int:
+    properties = _read(root.file(f"{home}/{_META_PROPERTIES}"), read_meta_properties)
+    return -1 if properties is None or properties.node_id is None else int(properties.node_id)
+
+
+def _end_of(last: LogFile) -> int | None:
+    """Return the log end offset, or None if the segment was deleted after the listing.
+
+    On a remote filesystem, only the batches after the last entry of the offset index are fetched.
+    """
+    start = 0
+    try:
+        if last.root:
+            from kafka_msgs.spark.sources.offset_options import LARGEST
+            from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+
+            start = SegmentLookup(last).position_before(LARGEST)
+        with local_copy(last, start) as (path, _):
+            return end_of_segment(Segment(path))
+    except FileNotFoundError:
+        return None
+
+
+def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
+    """Yield the starts of valid batches at about every ``split_bytes`` of a segment."""
+    last = 0
+    for position in _positions(file):
+        if position - last >= split_bytes and file.size - position >= split_bytes // 2:
+            offset = offset_at(file, position)
+            if offset is not None:
+                yield {"segment": file.first, "position": position, "offset": offset}
+                last = position
+
+
+def _positions(file: LogFile) -> Iterator[int]:
+    if not file.root:
+        return (each.position for each in walk_headers(map_file(Path(file.path))))
+    from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+
+    return SegmentLookup(file).places(0, file.size)
+
+
+def offset_at(file: LogFile, position: int) -> int | None:
+    """Return the base offset of the valid batch at a position, or None if no valid batch starts there."""
+    if not 0 <= position < file.size:
+        return None
+    if file.root:
+        from kafka_msgs.filesystems.path_resolution import open_file
+        from kafka_msgs.spark.sources.segment_lookup import sound_batch
+
+        with open_file(file) as data:
+            batch: Any = sound_batch(data, position)
+    else:
+        batch = next(walk_log(Path(file.path), start=position), None)
+    return getattr(batch, "base_offset", None) if getattr(batch, "position", 0) in (0, position) else None
+
+
+def choose_replicas(
+    replicas: pa.Table, leaders: Mapping[tuple[str, int], int] | None = None
+) -> tuple[pa.Table, list[str]]:
+    """Return one replica per partition, sorted by topic and partition, and notes about logs that were left out.
+
+    ``leaders`` maps partitions to the leaders that the cluster metadata names. The replica of the leader is chosen,
+    otherwise the one with the highest leader epoch, and among these the longest: a longer log with an older epoch may
+    have been truncated by the leader since. A replica with another topic id is another log of the same name. The id
+    with the most replicas is chosen.
+    """
+    names = [replicas[name].to_pylist() for name in ("topic", "partition", "topicId", "leaderEpoch", "endOffset")]
+    rows = list(zip(*names, replicas["broker"].to_pylist(), replicas["directory"].to_pylist(), strict=True))
+    copies = Counter(row[:3] for row in rows)
+
+    def order(number: int) -> tuple[Any, ...]:
+        topic, partition, topic_id, epoch, end, broker, directory = rows[number]
+        is_leader = leaders is not None and broker >= 0 and leaders.get((topic, partition)) == broker
+        best = not is_leader, -copies[topic, partition, topic_id], -epoch, -1 if end is None else -end
+        return topic, partition, *best, broker, directory
+
+    chosen, notes = [], []
+    for (topic, partition), group in groupby(sorted(range(len(rows)), key=order), key=lambda number: rows[number][:2]):
+        numbers = list(group)
+        chosen.append(numbers[0])
+        others = sum(rows[each][2] != rows[numbers[0]][2] for each in numbers)
+        if others:
+            notes.append(f"{topic}-{partition}: replicas with another topic id were left out: {others}")
+    return replicas.take(pa.array(chosen, pa.int64())), notes
