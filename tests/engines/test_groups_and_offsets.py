@@ -161,7 +161,7 @@ def test_damage_and_records_that_cannot_be_read_are_problems_and_the_rest_counts
     assert (damage["file"], "checksum" in damage["problem"]) == (str(log), True)
     reasons = {row["problem"].partition(":")[0] for row in rows if row["logOffset"] is not None}
     assert reasons == {
-        "the key does not say what the record is", "OffsetCommitKey", "OffsetCommitValue", "GroupMetadataValue",
+        "the key contains no record type", "OffsetCommitKey", "OffsetCommitValue", "GroupMetadataValue",
         "this release has no records of type 99",
     }  # fmt: skip
     (shown,) = (
