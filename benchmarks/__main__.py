@@ -31,6 +31,7 @@ NAMES: Final = (
     "consume",
     "spark_sources",
     "spark_jobs",
+    "job_plan",
     "tap",
     "requests",
     "admin",

@@ -105,6 +105,10 @@ class PartitionReducer(Protocol[SummaryT]):
         """Write the tables, and return the report data. This is the last call, for the state of a complete log."""
 
 
+def _unchanged(report: S, _: TaskOutput) -> S:
+    return report
+
+
 @frozen(kw_only=True)
 class Job(Generic[S]):
     """A job over partitions. ``topics`` are the topics that it reads, None for all.
@@ -133,4 +137,4 @@ class Job(Generic[S]):
     appended: frozenset[str] = frozenset()
     merge: Callable[[Sequence[S]], S]
     combined: frozenset[str] = frozenset()
-    combine: Callable[[S, TaskOutput], S] = lambda report, _: report
+    combine: Callable[[S, TaskOutput], S] = _unchanged

@@ -225,6 +225,16 @@ def test_a_batch_that_was_being_written_is_read_by_the_next_run(tmp_path: Path) 
     assert tables(tmp_path / "out")["problems"] == []
 
 
+def test_processes_write_the_same_tables(tmp_path: Path) -> None:
+    for number in range(3):
+        topic = OffsetsTopic(tmp_path / "logs", Random(number), number=number)
+        topic.grow(60)
+        topic.write()
+    job, inputs = group_offsets_job(), JobInputs.at([tmp_path / "logs"])
+    run_job(job, inputs, str(tmp_path / "out"), local_engine(workers=2), split_bytes=2000)
+    assert tables(tmp_path / "out") == from_nothing(tmp_path / "logs", tmp_path / "fresh")
+
+
 def test_partitions_come_and_go(tmp_path: Path) -> None:
     topics = [OffsetsTopic(tmp_path / "logs", Random(number), number=number) for number in range(3)]
     for each in topics:

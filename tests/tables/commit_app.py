@@ -24,7 +24,7 @@ from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
-from kafka_msgs.tables.task_output import TaskOutput, write_table
+from kafka_msgs.tables.task_output import TaskOutput
 
 CHANGES = ("create", "write", "output", "delete")
 TASKS = 3
@@ -59,9 +59,9 @@ def commit_run(storage: Storage, run: str, before_commit: Callable[[], None]) ->
     for task in range(TASKS):
         output = TaskOutput.start(storage, token)
         rows = pa.table({"run": [run] * ROWS, "n": range(task * ROWS, (task + 1) * ROWS)})
-        write_table("offsets", rows.to_batches(), rows.schema, output, f"part={task}/0")
-        one = pa.table({"run": [run]})
-        write_table("groups", one.to_batches(), one.schema, output, str(task))
+        output.append("offsets", rows, f"part={task}")
+        output.append("groups", pa.table({"run": [run]}))
+        output.close()
         for table, found in output.files.items():
             files[table] += found.values()
     before_commit()

@@ -23,7 +23,7 @@ from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, RunToken, WrittenFile
 from kafka_msgs.tables.current_link import link_current
-from kafka_msgs.tables.task_output import TaskOutput, write_table
+from kafka_msgs.tables.task_output import TaskOutput
 from tests.support.committed_tables import committed_tables
 from tests.support.s3_server import s3_process
 
@@ -123,8 +123,8 @@ def files_of(output: TaskOutput) -> dict[str, list[WrittenFile]]:
 def written(log: CommitLog, *values: int) -> tuple[RunToken, dict[str, list[WrittenFile]]]:
     token = log.begin({"job": "test"}, log.head())
     output = TaskOutput.start(log.storage, token)
-    rows = pa.table({"n": list(values)})
-    write_table("rows", rows.to_batches(), rows.schema, output, "0")
+    output.append("rows", pa.table({"n": list(values)}))
+    output.close()
     return token, files_of(output)
 
 
