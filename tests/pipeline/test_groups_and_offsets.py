@@ -12,12 +12,10 @@ import pytest
 
 from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
-from kafka_msgs.analysis.groups import read_groups
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
-from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.pipeline.group_offsets import GroupOffsetsResult, group_offsets_run
 from kafka_msgs.pipeline.group_offsets_report import group_offsets_report
 from kafka_msgs.pipeline.job import local_engine, run_job
@@ -120,21 +118,6 @@ def test_offsets_and_groups_are_those_that_a_broker_answers(tmp_path: Path) -> N
         each.group_id: (each.group_type, each.group_state) for each in next(iter(answers(ListGroupsResponse))).groups
     }
     assert {row["group"]: (row["kind"], row["state"]) for row in table(tmp_path, "groups").to_pylist()} == listed
-
-
-def test_lags_and_sums_are_those_of_the_reader_of_one_group_after_another(tmp_path: Path) -> None:
-    run(GROUP_LOGS, tmp_path)
-    expected = read_groups(partitions_in([GROUP_LOGS])).groups
-    found = {row["group"]: row for row in table(tmp_path, "groups").to_pylist()}
-    assert {
-        name: (row["epoch"] or 0, row["members"], row["partitions"], row["lag"], row["lastCommitMs"])
-        for name, row in found.items() if row["kind"] != "share"
-    } == {
-        each.description.group_id: (
-            each.description.epoch, len(each.description.members), len(each.offsets), each.lag, each.last_commit,
-        )
-        for each in expected
-    }  # fmt: skip
 
 
 def test_tables_have_their_columns_and_the_state_is_not_one_of_them(tmp_path: Path) -> None:
