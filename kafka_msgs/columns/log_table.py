@@ -183,7 +183,7 @@ class LogTable:
             transactions = each.transactions() if self._committed else TransactionIndex()
             segments = each.segments
             for segment, after in zip(segments, (*segments[1:], None), strict=True):
-                own = transactions.between(segment.base_offset, after and after.base_offset)
+                own = transactions.between(segment.base_offset, None if after is None else after.base_offset)
                 yield SegmentRows(
                     table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own
                 )

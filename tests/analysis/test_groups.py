@@ -279,7 +279,7 @@ def _peak(home: Path, batch: bytes, copies: int) -> int:
     tracemalloc.start()
     try:
         assert len(read_groups([Partition(directory)]).groups) == len(KEYS)
-        return pool.max_memory() + tracemalloc.get_traced_memory()[1]
+        return int(pool.max_memory()) + tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
         pa.set_memory_pool(before)

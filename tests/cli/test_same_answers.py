@@ -199,7 +199,9 @@ def test_recorded_groups_and_lags_are_the_same(run: Run, tmp_path: Path) -> None
     groups, _ = listing(run, "groups", GROUP_LOGS, status=0)
     tables = job(run, "group-offsets", GROUP_LOGS, tmp_path / "out", status=0)
     offsets, expected = offsets_of_command(lags), offsets_of_job(tables["offsets"])
-    assert {place: row for place, row in offsets.items() if place[0] != "packing"} == expected
+    # tests/engines compares the start offsets of the share group.
+    found_in = [{place: row for place, row in each.items() if place[0] != "packing"} for each in (offsets, expected)]
+    assert found_in[0] == found_in[1] != {}
     known, found = groups_of(groups, "lastCommitTimestamp"), groups_of(tables["groups"], "lastCommitMs")
     assert known.pop("packing")[4:6] == (2, 0)
     assert known.items() <= found.items()

@@ -14,7 +14,6 @@ from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
 from kafka_msgs.analysis.group_offsets_job import GroupOffsetsSummary, group_offsets_job
 from kafka_msgs.analysis.group_offsets_report import group_offsets_report
-from kafka_msgs.analysis.groups import read_groups
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
 from kafka_msgs.engines.job import RunResult, run_job
 from kafka_msgs.engines.local import local_engine
@@ -22,7 +21,6 @@ from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
-from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.report import Table
 from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
 from tests.support.recorded_answers import answers
@@ -121,21 +119,6 @@ def test_offsets_and_groups_are_those_that_a_broker_answers(tmp_path: Path) -> N
         each.group_id: (each.group_type, each.group_state) for each in next(iter(answers(ListGroupsResponse))).groups
     }
     assert {row["group"]: (row["kind"], row["state"]) for row in table(tmp_path, "groups").to_pylist()} == listed
-
-
-def test_lags_and_sums_are_those_of_the_reader_of_one_group_after_another(tmp_path: Path) -> None:
-    run(GROUP_LOGS, tmp_path)
-    expected = read_groups(partitions_in([GROUP_LOGS])).groups
-    found = {row["group"]: row for row in table(tmp_path, "groups").to_pylist()}
-    assert {
-        name: (row["epoch"], row["members"], row["partitions"], row["lag"], row["lastCommitMs"])
-        for name, row in found.items() if row["kind"] != "share"
-    } == {
-        each.description.group_id: (
-            each.description.epoch, len(each.description.members), len(each.offsets), each.lag, each.last_commit,
-        )
-        for each in expected if each.description.kind != "share"
-    }  # fmt: skip
 
 
 def test_tables_have_their_columns_and_the_state_is_not_one_of_them(tmp_path: Path) -> None:
