@@ -150,6 +150,7 @@ def test_groups_and_topics_are_selected_by_whole_names(run: Run, broker: Embedde
         ("--listen", ":0", "--watch", "1s"),
         ("--listen", "localhost"),
         ("--listen", ":70000"),
+        ("--listen", ":0", "--max-lag", "5"),
     ],
     ids=" ".join,
 )

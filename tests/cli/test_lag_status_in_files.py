@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,6 +81,19 @@ def test_without_the_log_of_the_partition_the_status_is_unknown(run: Run, tmp_pa
     write_items(tmp_path, 0, every_round(0, 0, 0))
     (row,) = json.loads(run("lag", "--log-dirs", str(tmp_path), "--status", "--json").stdout)
     assert (row["lag"], row["status"]) == (None, "UNKNOWN")
+
+
+def test_patterns_select_the_groups_and_topics_of_rows_and_reports(run: Run, tmp_path: Path) -> None:
+    write_topic(tmp_path / "logs")
+    write_items(tmp_path / "logs", 0, [commit(group, 1, 1) for group in ("a-one", "a-two", "b")])
+    options = ("--groups", "a-.*", "--exclude-groups", ".*-two", "--report", str(tmp_path / "report"), "--json")
+    result = run("lag", "--log-dirs", str(tmp_path / "logs"), *options)
+    assert [row["group"] for row in json.loads(result.stdout)] == ["a-one"]
+    report = (tmp_path / "report" / "report.prom").read_text(encoding="utf-8")
+    assert set(re.findall('group="([^"]*)"', report)) == {"a-one"}
+    result = run("lag", "--log-dirs", str(tmp_path / "logs"), "--exclude-topics", "t", *options)
+    assert json.loads(result.stdout) == []
+    assert "kafka_group_lag" not in (tmp_path / "report" / "report.prom").read_text(encoding="utf-8")
 
 
 def test_the_worst_status_is_a_metric_of_the_group(run: Run, tmp_path: Path) -> None:

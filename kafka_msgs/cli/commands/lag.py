@@ -83,16 +83,14 @@ def lag_command(
 
 
 def _from_files(options: LagOptions, log_dirs: tuple[Path, ...], report_dir: Path | None, output_format: str) -> Rows:
-    from kafka_msgs.cli.group_commands.file_lags import rows_in_files
+    from kafka_msgs.cli.group_commands.file_lags import rows_in_files, selected_groups
     from kafka_msgs.cli.log_groups import read_groups_from, report_groups, report_problems
 
     found = read_groups_from(log_dirs, options.end_offsets)
     rows = rows_in_files(found, log_dirs, options)
     cluster = options.cluster_name or input_facts(list(map(str, log_dirs))).get("cluster")
     _show(rows, output_format, options.prometheus, cluster)
-    names = set(options.select_groups(group.description.group_id for group in found.groups))
-    groups = [group for group in found.groups if group.description.group_id in names]
-    report_groups(found, groups, log_dirs, report_dir)
+    report_groups(found, selected_groups(found, options), log_dirs, report_dir)
     report_problems(found.problems)
     return rows
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
-from kafka_msgs.analysis.lag_status import LagHistory, Observation
-from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+from attrs import evolve
+
 from kafka_msgs.cli.group_commands.lag_options import LagOptions
 from kafka_msgs.cli.log_groups import names_in
 from kafka_msgs.cli.render.output import id_text
@@ -18,7 +17,11 @@ from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.log.timestamps import LocalTimes, newest_of
 
-__all__ = ["rows_in_files"]
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
+    from kafka_msgs.analysis.lag_status import LagHistory, Observation
+
+__all__ = ["rows_in_files", "selected_groups"]
 
 Row: TypeAlias = dict[str, Any]
 Place: TypeAlias = tuple[str, str, int]
@@ -27,14 +30,13 @@ _CURRENT: Final = "current"
 
 def rows_in_files(found: GroupsRead, log_dirs: Sequence[Path], options: LagOptions) -> list[Row]:
     """Return the rows of the selected groups and topics, the largest lag first. Raises ``OSError``."""
-    groups = {group.description.group_id: group for group in found.groups}
+    groups = selected_groups(found, options)
     names = names_in(log_dirs)
     rows = [
-        _row(groups[name], offset, owners.get((offset.topic, offset.partition)))
-        for name in options.select_groups(groups)
-        for owners in [_owners(groups[name], names)]
-        for offset in groups[name].offsets
-        if options.topic_filter.accepts(offset.topic)
+        _row(group, offset, owners.get((offset.topic, offset.partition)))
+        for group in groups
+        for owners in [_owners(group, names)]
+        for offset in group.offsets
     ]
     if options.status:
         rows = list(_with_status(rows, partitions_in(log_dirs)))
@@ -44,6 +46,16 @@ def rows_in_files(found: GroupsRead, log_dirs: Sequence[Path], options: LagOptio
 def _largest_lag_first(row: Mapping[str, Any]) -> tuple[bool, int, str, str, int]:
     lag = row["lag"]
     return lag is None, -(lag or 0), row["group"], row["topic"], row["partition"]
+
+
+def selected_groups(found: GroupsRead, options: LagOptions) -> list[GroupWithOffsets]:
+    """Return the selected groups with their offsets in the selected topics."""
+    groups = {group.description.group_id: group for group in found.groups}
+    accepts = options.topic_filter.accepts
+    return [
+        evolve(groups[name], offsets=tuple(each for each in groups[name].offsets if accepts(each.topic)))
+        for name in options.select_groups(groups)
+    ]
 
 
 def _owners(group: GroupWithOffsets, names: Mapping[str, str]) -> dict[tuple[str, int], MemberDescription]:
@@ -88,6 +100,9 @@ def _row(group: GroupWithOffsets, committed: GroupOffset, owner: MemberDescripti
 
 def _with_status(rows: Sequence[Row], partitions: Sequence[Partition]) -> Iterable[Row]:
     """Yield rows with their status at the newest time in the logs and commits. It is UNKNOWN for share groups."""
+    from kafka_msgs.analysis.lag_status import LagHistory
+    from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+
     logs = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
     histories = _histories(each for each in partitions if each.topic == OFFSETS_TOPIC)
     read = {(row["topic"], row["partition"]) for row in rows} & logs.keys()

@@ -58,6 +58,10 @@ class LagOptions:
                 raise click.ClickException(f"there is no group {name!r}")
         return [name for name in self.requested or existing if self.group_filter.accepts(name)]
 
+    @property
+    def _has_limits(self) -> bool:
+        return any(each is not None for each in (self.max_lag, self.max_seconds, self.rounds))
+
     def check(self, *, from_files: bool, with_report: bool) -> None:
         """Raise ``click.UsageError`` for an invalid combination."""
         rules = (
@@ -65,6 +69,7 @@ class LagOptions:
             (from_files and self.listen is not None, "--listen needs --bootstrap-server"),
             (with_report and not from_files, "--report needs --log-dirs"),
             (self.listen is not None and self.watch is not None, "expected --listen or --watch, not both"),
+            (self.listen is not None and self._has_limits, "--listen excludes --max-lag, --max-seconds and --rounds"),
             (
                 self.status and not from_files and self.watch is None and self.listen is None,
                 "--status needs a history: --log-dirs, --watch or --listen",

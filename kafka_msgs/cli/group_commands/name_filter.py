@@ -10,8 +10,6 @@ from collections.abc import Callable
 import click
 from attrs import frozen
 
-from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
-
 __all__ = ["NameFilter", "regex"]
 
 
@@ -30,6 +28,8 @@ class NameFilter:
 
 def regex(text: str) -> Callable[[str], bool]:
     """Return a predicate for whole names; raises ``click.BadParameter``. It is the click type of pattern options."""
+    from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
+
     try:
         return compile_regex(text)
     except InvalidRegexError as error:
