@@ -36,6 +36,7 @@ from kafka_msgs.errors import (
     DecompressedSizeError,
     DeserializationError,
     EncodeError,
+    ExpressionError,
     FencedError,
     ForkedError,
     ForkedProcessError,
@@ -302,6 +303,10 @@ TEXTS: list[tuple[KafkaMsgsError, str]] = [
     (
         OptionError(source="kafka-log", option="mode", value="odd", reason="it is one of three"),
         "kafka-log: option mode 'odd': it is one of three",
+    ),
+    (
+        ExpressionError(expression="value.a >", position=9, reason="a number is expected"),
+        "'value.a >' at character 10: a number is expected",
     ),
     (
         UnknownNameError(name="OfsetFetchRequest", near=("OffsetFetchRequest",)),

@@ -95,6 +95,7 @@ MODULES: Final = (
     "kafka_msgs.tables",
     "kafka_msgs.spark",
     "kafka_msgs.spark.kafka_connector",
+    "kafka_msgs.spark.live_metrics",
 )
 """The public modules. A module that a page imports is one of them; messages are public in any case."""
 

@@ -3,7 +3,8 @@
 ``schemas`` loads registered schemas from a file or from the registry's topic; ``registry_client`` requests them from a
 registry. ``payload_decoding`` decodes columns of payloads to Arrow arrays; ``avro``, ``protobuf`` and ``json_schema``
 implement the formats, each with a library of the extra ``registry``. ``serializers`` encodes and decodes single keys
-and values, and ``json_forms`` converts decoded values to JSON.
+and values, and ``json_forms`` converts decoded values to JSON. ``record_filter`` selects records by their decoded
+fields.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.registry.payload_decoding import PayloadReader, decode_payloads
+    from kafka_msgs.registry.record_filter import RecordFilter
     from kafka_msgs.registry.registry_client import SchemaRegistryClient
     from kafka_msgs.registry.schemas import Reference, RegisteredSchema, SchemaResolver, StaticSchemas
     from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
@@ -22,6 +24,7 @@ else:
             "PayloadDeserializer": "serializers",
             "PayloadReader": "payload_decoding",
             "PayloadSerializer": "serializers",
+            "RecordFilter": "record_filter",
             "Reference": "schemas",
             "RegisteredSchema": "schemas",
             "SchemaRegistryClient": "registry_client",
@@ -35,6 +38,7 @@ __all__ = [
     "PayloadDeserializer",
     "PayloadReader",
     "PayloadSerializer",
+    "RecordFilter",
     "Reference",
     "RegisteredSchema",
     "SchemaRegistryClient",

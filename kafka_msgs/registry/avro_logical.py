@@ -1,8 +1,9 @@
 """Logical types, promotions and unions of Avro, where ``fastavro`` would round, wrap around or take another branch.
 
 ``fastavro`` calls the functions of logical types by name and type. Schemas receive names of our own, so its functions
-for other users do not change, and the note ``NOTE`` with the logical type in the schema. A union with types that can be
-promoted to each other has the note ``BRANCHES``, because a value belongs to the branch of its own type if there is one.
+for other users do not change, and the note ``NOTE`` with the logical type in the schema. A union of several numeric
+types, or of bytes and string, has the note ``BRANCHES``, because a value belongs to the branch of its own type if there
+is one.
 """
 
 from __future__ import annotations

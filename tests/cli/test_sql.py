@@ -153,9 +153,17 @@ def test_an_expression_selects_the_rows_of_a_table(run: Run) -> None:
     assert run("sql", query, "--where", "order = 1").exit_code == 2
 
 
-def test_an_expression_selects_the_exported_records(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_expression_selects_the_exported_records(run: Run, tmp_path: Path, workers: str) -> None:
     out = tmp_path / "out"
-    where = ("--where", "value.order >= 1003 and timestamp > '2020-01-01'", "--columns", "offset,key")
+    where = (
+        "--where",
+        "value.order >= 1003 and timestamp > '2020-01-01'",
+        "--columns",
+        "offset,key",
+        "--workers",
+        workers,
+    )
     result = run("pipeline", "records", str(ORDERS), "--out", str(out), *where)
     assert result.exit_code == 0, result.output
     found = pq.read_table(out / "current" / "records")

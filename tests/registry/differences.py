@@ -29,7 +29,7 @@ STRICTER = (
 """The reasons for which this library refuses a payload that Java reads."""
 
 WRONG = ("Collection claims",)
-"""The reasons for which Java refuses valid payloads: it takes the items of an array for those of the reader's type."""
+"""The reasons for which Java refuses valid payloads: it expects array items in the size of the reader's type."""
 
 
 def _payload(data: bytes, indexes: bytes = b"") -> bytes:
@@ -117,7 +117,7 @@ def _is_row(row: Any, expected: Any) -> bool:
         return str(row) in (content, str(int(content) // 1000))
     if name == "decimal":
         unscaled, scale = map(int, content.split("/"))
-        if isinstance(row, bytes):  # its precision is more than that of Arrow
+        if isinstance(row, bytes):  # its precision exceeds the limit of Arrow
             return int.from_bytes(row, "big", signed=True) == unscaled
         return bool(row == Decimal(unscaled).scaleb(-scale, Context(prec=10_000)))
     return bool(java_form(row) == expected)
@@ -196,7 +196,7 @@ def _protobuf_difference(
 
 
 def _row_equals(row: Any, expected: Any) -> bool:
-    """Return whether a value of a column is that of a message, whose well-known types have their own columns."""
+    """Return whether a value of a column equals a message, whose well-known types have their own columns."""
     if not isinstance(expected, dict):
         return bool(row == expected) if not isinstance(expected, list) else _lists_equal(row, expected)
     if "fields" in expected:

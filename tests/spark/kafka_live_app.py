@@ -9,12 +9,25 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_msgs.spark import register
+from kafka_msgs.spark.live_metrics import offsets_behind_latest
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+
+
+def metrics_of(spark: SparkSession, brokers: str, home: Path, topic: str, source: str) -> list[list[dict[str, str]]]:
+    """Follow a topic in small batches; return the metrics of each batch, by this library and by Spark."""
+    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", brokers).option("subscribe", topic)
+    frame = reader.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "60").load()
+    sink = frame.select("offset").writeStream.format("noop").option("checkpointLocation", str(home / f"of-{source}"))
+    query = sink.trigger(availableNow=True).start()
+    query.awaitTermination()
+    sources = [each["sources"][0] for each in query.recentProgress if each["numInputRows"]]
+    return [[offsets_behind_latest(each), dict(each["metrics"] or {})] for each in sources]
 
 
 def compare(spark: SparkSession, brokers: str, home: Path, topic: str) -> None:
@@ -26,7 +39,8 @@ def compare(spark: SparkSession, brokers: str, home: Path, topic: str) -> None:
 
     ours, theirs = read("kafka-live"), read("kafka", includeHeaders="true")
     rows = [set(map(str, frame.collect())) for frame in (ours, theirs)]
-    found = {"ours": len(rows[0]), "theirs": len(rows[1]), "different": len(rows[0] ^ rows[1])}
+    found: dict[str, Any] = {"ours": len(rows[0]), "theirs": len(rows[1]), "different": len(rows[0] ^ rows[1])}
+    found["metrics"] = [metrics_of(spark, brokers, home, topic, source) for source in ("kafka-live", "kafka")]
     (home / "compared.json").write_text(json.dumps(found))
 
 

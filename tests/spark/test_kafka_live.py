@@ -250,6 +250,10 @@ def test_rows_are_those_of_sparks_own_connector(kafka_cluster: ClusterAddresses,
     process = application("compare", kafka_cluster, tmp_path, topic)
     assert process.wait() == 0, (tmp_path / "stderr.txt").read_text()[-4000:]
     found = json.loads((tmp_path / "compared.json").read_text())
+    ours, theirs = found.pop("metrics")
+    assert all(computed == reported for computed, reported in theirs)
+    assert max(int(computed["maxOffsetsBehindLatest"]) for computed, _ in theirs) > 0
+    assert [computed for computed, _ in ours] == [computed for computed, _ in theirs]
     assert found == {"ours": 200, "theirs": 200, "different": 0}
 
 

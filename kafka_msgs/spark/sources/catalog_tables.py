@@ -1,8 +1,7 @@
 """Options of tables in Spark's catalog: ``CREATE TABLE t USING `kafka-log` OPTIONS (path 'DIR')``.
 
 Spark passes the options of such a table to Python only when it creates the table, and later only the stored columns. So
-the metadata of the first column has the options, except for those of filesystems, which may be secret and come from the
-session.
+the metadata of the first column contains the options. Filesystem options, which may be secret, come from the session.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.live.rows(partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Commit the offsets to the group of ``commitOffsets``. The stream itself uses those of its checkpoint."""
+        """Commit the offsets to the group of ``commitOffsets``. The stream itself uses the checkpoint."""
         if self.live.group is not None:
             self.topics.commit(self.live.group, from_json(end))
 
