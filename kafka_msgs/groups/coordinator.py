@@ -49,7 +49,7 @@ from kafka_msgs.groups.streams.description_plugin import DescriptionRequests, To
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.message import Message, Request
 
-__all__ = ["PROTOCOLS", "GroupCoordinator", "ProtocolHooks"]
+__all__ = ["GroupCoordinator"]
 
 PROTOCOLS: Final[tuple[GroupProtocol, ...]] = (
     offsets.PROTOCOL,
