@@ -30,14 +30,16 @@ from kafka_msgs.broker.faults import FaultInjector
 from kafka_msgs.broker.handlers import all_handlers, handler_modules
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
-from kafka_msgs.broker.recovery import elect_missing_leaders, recover_image, stop_all
 from kafka_msgs.broker.registration_records import (
     controlled_shutdown_record,
+    elect_missing_leaders,
     feature_records,
     fence_record,
     min_in_sync_record,
+    recover_image,
     registration_record,
     shutdown_records,
+    stop_all,
     unfence_records,
 )
 from kafka_msgs.broker.security.acls import AclAuthorizer

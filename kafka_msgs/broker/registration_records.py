@@ -1,11 +1,11 @@
-"""Metadata records for broker registration, fencing and shutdown, and the initial records of a new cluster.
+"""Metadata records for broker registration, fencing and shutdown, of a new cluster, and for recovery from a directory.
 
 In Kafka these are in ``ClusterControlManager`` and ``ActivationRecordsGenerator``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
@@ -13,7 +13,8 @@ from kafka_msgs.broker.client_session import VirtualBroker
 from kafka_msgs.broker.config import SECURITY_PROTOCOLS, BrokerConfig
 from kafka_msgs.broker.controller.config_changes import MIN_IN_SYNC
 from kafka_msgs.broker.controller.config_defs import BrokerConfigs
-from kafka_msgs.broker.controller.image import MetadataImage
+from kafka_msgs.broker.controller.elections import elect_unclean, leader_changes_on_shutdown, replace_replicas
+from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.image_types import STARTING_FEATURES
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.message import MetadataRecord
@@ -24,16 +25,51 @@ from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterB
 
 __all__ = [
     "controlled_shutdown_record",
+    "elect_missing_leaders",
     "feature_records",
     "fence_record",
     "min_in_sync_record",
+    "recover_image",
     "registration_record",
     "shutdown_records",
+    "stop_all",
     "unfence_records",
 ]
 
+
 _FENCE: Final = 1
 _UNFENCE: Final = -1
+
+
+def recover_image(image: MetadataImage, records: Iterable[MetadataRecord], end_offset: int) -> MetadataDelta:
+    """Apply the records of a metadata log that ends at an offset."""
+    delta = MetadataDelta()
+    for record in records:
+        image.apply(record, delta)
+    image.offset = end_offset
+    return delta
+
+
+def stop_all(image: MetadataImage, configs: BrokerConfigs) -> Iterator[list[MetadataRecord]]:
+    """Yield the records after which all brokers are fenced and all partitions are leaderless: no broker runs yet.
+
+    Each list depends on the image after the one before.
+    """
+    for broker in tuple(image.brokers.values()):
+        if broker.alive:
+            yield [BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)]
+    yield [*leader_changes_on_shutdown(image, configs)]
+
+
+def elect_missing_leaders(image: MetadataImage, first: int) -> Iterator[MetadataRecord]:
+    """Yield the elections for partitions without a leader: the directory may belong to only one of several nodes.
+
+    Its files contain the records, so one of the brokers here leads the partitions: a replica, or the ``first`` broker.
+    """
+    for state in [state for topic in image.topics.values() for state in topic.partitions]:
+        if state.leader == NO_LEADER:
+            has_running = any(map(image.is_alive, state.replicas))
+            yield elect_unclean(image, state) if has_running else replace_replicas(image, state, (first,))
 
 
 def feature_records() -> list[FeatureLevelRecord]:

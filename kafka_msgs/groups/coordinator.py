@@ -50,7 +50,7 @@ from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.message import Message, Request
 
-__all__ = ["PROTOCOLS", "GroupCoordinator", "ProtocolHooks"]
+__all__ = ["GroupCoordinator"]
 
 PROTOCOLS: Final[tuple[GroupProtocol, ...]] = (
     offsets.PROTOCOL,

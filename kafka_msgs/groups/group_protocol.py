@@ -106,10 +106,10 @@ class MultiGroupApi(Generic[Req, Res, Item]):
 
 
 def describe_api(
-    request: type[Req],
-    handle: Callable[[OperationContext, RequestContext, Req, Sequence[str]], Sequence[Item]],
+    request: type[Any],
+    handle: Callable[[OperationContext, RequestContext, Any, Sequence[str]], Sequence[Item]],
     refuse: Callable[[str, GroupError, int], Item],
-) -> MultiGroupApi[Req, Any, Item]:
+) -> MultiGroupApi[Any, Any, Item]:
     """Return an api that describes groups of one kind."""
     return MultiGroupApi(
         request=request,

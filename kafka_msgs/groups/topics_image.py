@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from kafka_msgs.errors import MissingExtraError
 
-__all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage", "group_hash", "topic_hash"]
+__all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage"]
 
 
 @frozen(kw_only=True)

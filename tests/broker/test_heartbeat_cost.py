@@ -18,7 +18,7 @@ from kafka_msgs.wire import SIZE_BYTES, encode_request
 from tests.support.virtual_brokers import VirtualCluster
 
 MEMBERS: Final = 50
-MAX_CALLS: Final = 300
+MAX_CALLS: Final = 200
 DELAY_MS: Final = 3_000
 VERSION: Final = 1
 

@@ -134,7 +134,7 @@ class FilePartitionStore:
         self.expire(now)
 
     def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
-        """Replace the segments ``old`` by ``new``. ``crash_cleanup`` completes it after a crash. Raises ``OSError``."""
+        """Replace old segments by ``new``, as ``finish_interrupted_swaps`` does after a crash. Raises ``OSError``."""
         written = cast("FileSegment", new)
         written.flush()
         written.rename(".swap")
