@@ -111,9 +111,9 @@ class Copies:
 
 
 def source(topic: str, path: Path) -> dict[str, str]:
-    """Return the configuration of a source that writes small transactions."""
+    """Return the configuration of a source, whose transactions contain at most a hundred lines: its buffer."""
     connector = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "tasks.max": "1"}
-    return {**connector, "file": str(path), "topic": topic, "batch.size": "20"}
+    return {**connector, "file": str(path), "topic": topic}
 
 
 def sink(topic: str, path: Path) -> dict[str, str]:
