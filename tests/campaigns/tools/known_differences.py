@@ -41,6 +41,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         r"--entity-type groups$", r"differential-barrier|^consumer\.session", "a config that settles the real cluster"
     ),
     Known(r"kafka-get-offsets$", r"^__consumer_offsets:", "console consumers commit in intervals"),
+    Known(r"--topic __consumer_offsets", r"^Processed a total", "console consumers commit in intervals"),
     Known(r"--all-groups", r"^console-consumer-<number> ", "console consumers have random group ids"),
     Known(
         r"kafka-metadata-quorum",

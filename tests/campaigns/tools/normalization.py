@@ -52,7 +52,7 @@ def _replaced(line: str, rules: list[tuple[str, str]]) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     """Yield the lines without stack traces, empty lines and repeated spaces. JSON values have sorted elements."""
-    for line in text.replace('}{"key"', '}\n{"key"').splitlines():
+    for line in re.sub(r'\}(?=\{"key"|Processed)', "}\n", text).splitlines():
         squeezed = re.sub(r"\s+", " ", line).strip()
         if squeezed and not line.startswith("\tat "):
             yield _ordered_json(squeezed) if squeezed.startswith("{") else squeezed
