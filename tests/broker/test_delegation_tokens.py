@@ -76,6 +76,12 @@ def test_every_version_is_answered(version: int) -> None:
     )
 
 
+def test_an_owner_without_a_type_is_an_unexpected_error() -> None:
+    request = CreateDelegationTokenRequest(owner_principal_type=None, owner_principal_name="bob")
+    answer = VirtualCluster.start().call(request, 3)
+    assert (answer.error_code, answer.principal_name) == (ErrorCode.UNKNOWN_SERVER_ERROR, "ANONYMOUS")
+
+
 def test_a_real_cluster_answers_anonymous_clients_the_same(
     broker: EmbeddedBroker, kafka_cluster: ClusterAddresses
 ) -> None:

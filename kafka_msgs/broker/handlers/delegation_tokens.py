@@ -49,13 +49,22 @@ def _times(error: ErrorCode) -> int:
 
 
 def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
-    requester, error = call.session.principal, _error(call)
-    owner = requester
+    owner = requester = call.session.principal
     if call.request.owner_principal_name:
-        owner = Principal(call.request.owner_principal_type or "", call.request.owner_principal_name)
+        if call.request.owner_principal_type is None:
+            _respond(call, ErrorCode.UNKNOWN_SERVER_ERROR, ANONYMOUS, ANONYMOUS)
+            return
+        owner = Principal(call.request.owner_principal_type, call.request.owner_principal_name)
+    error = _error(call)
     permitted = owner == requester or call.allows(AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner))
     if error == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED and not permitted:
         error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    _respond(call, error, owner, requester)
+
+
+def _respond(
+    call: ServerCall[CreateDelegationTokenRequest], error: ErrorCode, owner: Principal, requester: Principal
+) -> None:
     times = _times(error)
     call.respond(
         CreateDelegationTokenResponse(
@@ -65,15 +74,12 @@ def _refuse_creation(call: ServerCall[CreateDelegationTokenRequest]) -> None:
             issue_timestamp_ms=times,
             expiry_timestamp_ms=times,
             max_timestamp_ms=times,
-            **_requester(call),
+            **(_requester(requester) if call.version >= _FIRST_WITH_OWNERS else {}),
         )
     )
 
 
-def _requester(call: ServerCall[CreateDelegationTokenRequest]) -> dict[str, Any]:
-    if call.version < _FIRST_WITH_OWNERS:
-        return {}
-    principal = call.session.principal
+def _requester(principal: Principal) -> dict[str, Any]:
     return {"token_requester_principal_type": principal.type, "token_requester_principal_name": principal.name}
 
 

@@ -39,6 +39,22 @@ TIMELESS: Final[Mapping[str, str]] = {
 """Configs that make responses independent of the speed of a script, and no secret for delegation tokens. Random scripts
 require clusters with these configs."""
 
+_INTERNAL: Final[Mapping[str, Mapping[str, str]]] = {
+    "__consumer_offsets": {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    },
+    "__transaction_state": {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "segment.bytes": "104857600",
+        "min.insync.replicas": "1",
+        "unclean.leader.election.enable": "false",
+    },
+}
+"""The configs with which Kafka creates its internal topics."""
+
 _LISTENERS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 _SCRATCH_GROUP: Final = "differential-barrier"
 _GROUP_CONFIG: Final = 32
@@ -159,7 +175,7 @@ def _wake_coordinators(side: Side) -> None:
 
 def _place_coordinators(kafka: Side, ours: Side) -> None:
     """Place our coordinators on the same brokers as in Kafka, because some APIs respond for one broker only."""
-    topics = tuple(_placed(kafka, ours, topic) for topic in ("__consumer_offsets", "__transaction_state"))
+    topics = tuple(_placed(kafka, ours, topic) for topic in _INTERNAL)
     answer = ours.ask(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
     assert {each.error_code for each in answer.topics} == {0}, answer
     _wake_coordinators(ours)
@@ -174,7 +190,7 @@ def _placed(kafka: Side, ours: Side, topic: str) -> CreatableTopic:
         first = leader - min(kafka.nodes) + min(ours.nodes)
         brokers = (first, *(each for each in ours.nodes if each != first))
         assignments.append(CreatableReplicaAssignment(partition_index=partition, broker_ids=brokers))
-    configs = (CreatableTopicConfig(name="cleanup.policy", value="compact"),)
+    configs = tuple(CreatableTopicConfig(name=name, value=value) for name, value in _INTERNAL[topic].items())
     return CreatableTopic(
         name=topic, num_partitions=-1, replication_factor=-1, assignments=tuple(assignments), configs=configs
     )

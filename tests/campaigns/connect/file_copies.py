@@ -10,9 +10,8 @@ from typing import Final, Self
 
 from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.client import Consumer
-from tests.campaigns.connect.processes import JavaProcess
+from tests.campaigns.connect.processes import JavaProcess, eventually
 from tests.campaigns.connect.workers import CONVERTERS, Worker
-from tests.support.eventually import until
 
 __all__ = ["distributed", "standalone"]
 
@@ -90,7 +89,7 @@ class Copies:
     def assert_files_equal(self) -> None:
         """Check that each sink has written each line of its file once."""
         for topic, file in self.files.items():
-            until(partial(self._is_copied, topic, len(file.lines)))
+            eventually(partial(self._is_copied, topic, len(file.lines)))
             assert_same(read_lines(self.copy_of(topic)), file.lines)
 
     def _is_copied(self, topic: str, count: int) -> bool:
@@ -111,9 +110,9 @@ class Copies:
 
 
 def source(topic: str, path: Path) -> dict[str, str]:
-    """Return the configuration of a source that writes small transactions."""
+    """Return the configuration of a source, whose transactions contain at most a hundred lines: its buffer."""
     connector = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "tasks.max": "1"}
-    return {**connector, "file": str(path), "topic": topic, "batch.size": "20"}
+    return {**connector, "file": str(path), "topic": topic}
 
 
 def sink(topic: str, path: Path) -> dict[str, str]:
@@ -154,7 +153,7 @@ def committed_lines(servers: str, topic: str, count: int) -> list[list[str]]:
             at_end = all(consumer.position(place) >= ends[place] for place in ends)
             return at_end and sum(map(len, found.values())) >= count
 
-        until(is_read)
+        eventually(is_read)
     return list(found.values())
 
 
@@ -196,7 +195,7 @@ def await_running(worker: Worker, workers: int) -> None:
         running = bool(states) and all(each == ["RUNNING"] * 2 for each in states.values())
         return running and len(worker.tasks()) == workers
 
-    until(is_running)
+    eventually(is_running)
 
 
 def restart_and_pause(worker: Worker) -> None:
@@ -206,7 +205,7 @@ def restart_and_pause(worker: Worker) -> None:
     for name in ("source-copy-0", "sink-copy-1"):
         for request, state in (("pause", "PAUSED"), ("resume", "RUNNING")):
             worker.request("PUT", f"/connectors/{name}/{request}")
-            until(partial(has_states, worker, name, [state] * 2))
+            eventually(partial(has_states, worker, name, [state] * 2))
 
 
 def has_states(worker: Worker, name: str, states: list[str]) -> bool:
@@ -218,7 +217,7 @@ def read_again(worker: Worker, copies: Copies) -> None:
     """Reset the offsets of a stopped sink, which then copies its topic once more."""
     name, topic = "sink-copy-2", "copy-2"
     worker.request("PUT", f"/connectors/{name}/stop")
-    until(partial(has_states, worker, name, ["STOPPED"]))
+    eventually(partial(has_states, worker, name, ["STOPPED"]))
     copies.copy_of(topic).unlink()
     worker.request("DELETE", f"/connectors/{name}/offsets")
     worker.request("PUT", f"/connectors/{name}/resume")
@@ -229,7 +228,7 @@ def remove_sinks(worker: Worker, copies: Copies) -> None:
     """Delete the sinks: a killed worker may repeat the output of a sink, which is not a fault of a broker."""
     for topic in copies.files:
         worker.request("DELETE", f"/connectors/sink-{topic}")
-    until(lambda: set(worker.states()) == {f"source-{topic}" for topic in copies.files})
+    eventually(lambda: set(worker.states()) == {f"source-{topic}" for topic in copies.files})
 
 
 def assert_offsets(worker: Worker, copies: Copies) -> None:

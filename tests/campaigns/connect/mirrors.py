@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from kafka_msgs.admin import AclBinding, Admin, ConfigChange, ConfigResource, NewTopic
 from kafka_msgs.client import Consumer, Producer, TopicPartition
 from kafka_msgs.enums import AclOperation, ConfigResourceType, ResourceType
-from tests.campaigns.connect.processes import JavaProcess
-from tests.support.eventually import until
+from tests.campaigns.connect.processes import JavaProcess, eventually
 
 __all__ = ["mirror"]
 
@@ -91,7 +90,7 @@ def rows(servers: str, topic: str, starts: dict[TopicPartition, int] | None = No
                 found[each.partition].append(row)
             return all(consumer.position(place) >= ends[place] for place in places)
 
-        until(is_read)
+        eventually(is_read)
     return found
 
 
@@ -116,18 +115,18 @@ def mirror(source: str, target: str, home: Path) -> str:
         admin.create_acls([AclBinding(kind, _TOPIC, principal, operation)]).all()
         write(source, 0, 3)
         with mirror_maker(source, target, home / "first") as first:
-            until(lambda: is_mirrored(source, target, first))
+            eventually(lambda: is_mirrored(source, target, first))
             first.kill()
         admin.create_partitions({_TOPIC: 4}).all()
         admin.alter_configs({resource: [ConfigChange("max.message.bytes", "600000")]}).all()
         write(source, _BATCH, 4)
     unread = {group: commit(source, group, share) for group, share in zip(_GROUPS, (0.5, 1.0), strict=True)}
     with mirror_maker(source, target, home / "second") as second:
-        until(lambda: is_mirrored(source, target, second))
-        until(lambda: has_configs(target))
-        until(lambda: has_right(target))
+        eventually(lambda: is_mirrored(source, target, second))
+        eventually(lambda: has_configs(target))
+        eventually(lambda: has_right(target))
         for group in _GROUPS:
-            until(partial(follows, target, group, unread[group]))
+            eventually(partial(follows, target, group, unread[group]))
         second.stop()
     found = rows(target, _MIRRORED)
     assert found == rows(source, _TOPIC), "the records differ"

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Self
 
 from tests.recorders.broker import java_program, project_classpath
+from tests.support.eventually import until
 from tests.support.kafka_storage import write_properties
 
-__all__ = ["JavaProcess", "bounded"]
+__all__ = ["JavaProcess", "bounded", "eventually"]
 
 _PROJECT: Final = Path(__file__).with_name("connect.xml")
 _RELEASE: Final = "4.3.1"
-_LIFETIME_SECONDS: Final = 600
+_LIFETIME_SECONDS: Final = 900
 _STOP_SECONDS: Final = 60
+_PATIENCE_SECONDS: Final = 300
 _OUTPUT_SHOWN: Final = 4000
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds; workers take long to find each other on a busy machine. Fail after five minutes."""
+    until(condition, _PATIENCE_SECONDS)
 
 
 def bounded(seconds: int) -> list[str]:
@@ -26,7 +33,7 @@ def bounded(seconds: int) -> list[str]:
 
 
 class JavaProcess:
-    """A program of ``connect.xml`` that runs inside a ``with`` block, for at most ten minutes.
+    """A program of ``connect.xml`` that runs inside a ``with`` block, for at most 15 minutes.
 
     Each of ``properties`` becomes a file, whose path is an argument of the program.
     """

@@ -10,9 +10,8 @@ from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from tests.campaigns.connect.processes import JavaProcess
+from tests.campaigns.connect.processes import JavaProcess, eventually
 from tests.recorders.broker import LOOPBACK, free_ports
-from tests.support.eventually import until
 
 __all__ = ["CONVERTERS", "Worker"]
 
@@ -24,7 +23,8 @@ CONVERTERS: Final[Mapping[str, str]] = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
     "plugin.discovery": "service_load",
-    "offset.flush.interval.ms": "500",
+    "offset.flush.interval.ms": "1000",
+    "offset.flush.timeout.ms": "30000",
     "topic.creation.enable": "false",
 }
 
@@ -39,7 +39,7 @@ _DISTRIBUTED: Final[Mapping[str, str]] = {
     "exactly.once.source.support": "enabled",
     "scheduled.rebalance.max.delay.ms": "1000",
     "heartbeat.interval.ms": "500",
-    "session.timeout.ms": "6000",
+    "session.timeout.ms": "15000",
 }
 
 
@@ -76,7 +76,7 @@ class Worker(JavaProcess):
             answers.append(self.ask(method, path, body))
             return answers[-1] is not None
 
-        until(is_answered)
+        eventually(is_answered)
         return answers[-1]
 
     def states(self) -> dict[str, list[str]]:

@@ -21,6 +21,9 @@ _LIMITS: Final[Mapping[str, int]] = {"kafka-replica-verification": 5, "kafka-ver
 """Seconds after which tools that may not end are interrupted."""
 
 
+_ADDRESS: Final = re.compile(r"127\.0\.0\.1(?::|[ \t]+)(\d+)")
+
+
 class Member:
     """A consumer in a group that polls in a thread until it is closed."""
 
@@ -56,8 +59,8 @@ class ToolCluster:
         self.servers = servers
         self._runner = ToolRunner()
         self.names = {**files, "SERVERS-SASL": sasl}
-        self._addresses = {
-            address: f"HOST:{name}-{node}"
+        self._ports = {
+            address.rpartition(":")[2]: f"{name}-{node}"
             for name, addresses in (("PLAIN", servers), ("SASL", sasl))
             for node, address in enumerate(addresses.split(","))
         }
@@ -68,7 +71,7 @@ class ToolCluster:
         tool = invocation.line.split()[0]
         seconds = next((limit for name, limit in _LIMITS.items() if tool.startswith(name)), _SECONDS)
         found = self._runner.run(invocation.line, self.servers, self.names, stdin=invocation.stdin, seconds=seconds)
-        text = re.sub("|".join(map(re.escape, self._addresses)), lambda at: self._addresses[at[0]], found["printed"])
+        text = _ADDRESS.sub(lambda at: f"HOST:{self._ports.get(at[1], at[1])}", found["printed"])
         return [f"status {found['status']}", *normalized(tool, text)]
 
     def act(self, line: str) -> None:
