@@ -139,7 +139,7 @@ def test_headers_are_a_column_unless_they_are_excluded(broker: EmbeddedBroker) -
 
 def test_a_small_batch_waits_until_it_is_large_or_late(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr(live.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("kafka_msgs.spark.sources.live.time.monotonic", lambda: clock[0])
     reader = stream(broker, startingOffsets="earliest", minOffsetsPerTrigger="5", maxTriggerDelay="30s")
     limit = reader.getDefaultReadLimit()
     assert limit == ReadMinRows(5)
