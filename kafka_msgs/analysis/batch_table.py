@@ -1,7 +1,7 @@
 """The table of batches, written during the read of a partition: each batch with the outcome of its transaction.
 
 Final rows are in immutable files per segment, so that they are deleted with the segment. Pending rows are in a file
-that each run writes anew. These are the batches of open transactions, and the first client batch of each segment,
+that each run rewrites. These are the batches of open transactions, and the first client batch of each segment,
 because the segment before it may be deleted, and with it the timestamp that makes this batch late.
 """
 

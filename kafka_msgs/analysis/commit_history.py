@@ -1,7 +1,7 @@
 """The complete commit history, written during the read of a partition: each commit with its transaction's outcome.
 
 Final rows are in immutable files. Rows of open transactions wait for the next markers, in this run or in the next one,
-and are in a file that each run writes anew.
+and are in a file that each run rewrites.
 """
 
 from __future__ import annotations

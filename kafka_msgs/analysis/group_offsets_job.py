@@ -50,7 +50,7 @@ LOOKED_AT: Final = 10_000
 """The number of offsets with the largest lags that are kept for the report."""
 _TOPIC: Final = "__consumer_offsets"
 _ALL, _PLACED = "groups", "placed groups"
-"""The names of the counts of groups, and of the groups whose coordinator is that of the partition."""
+"""The names of two counts: all groups with commits, and the groups whose coordinator serves the partition."""
 OWN_GROUPS: Final = pa.schema(
     [
         *(GROUPS.field(name) for name in ("group", "kind", "state", "epoch", "members")),

@@ -80,7 +80,7 @@ class ClusterFacts:
     """Facts about the cluster after all records of a run were read: end offsets, and topic names by id.
 
     ``totals`` are the sums of the numbers in the states of all partitions. ``is_placement_known`` is True if the
-    cluster metadata names the number of partitions, otherwise it is that of the inputs.
+    cluster metadata names the number of partitions. Otherwise, the inputs determine the number.
     """
 
     ends: EndOffsets = field(factory=lambda: EndOffsets.of({}))

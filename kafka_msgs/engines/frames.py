@@ -47,8 +47,8 @@ def group_offsets(
 ) -> dict[str, DataFrame]:
     """Return the tables of the job ``group-offsets`` over log directories, by name.
 
-    ``ends`` are the log end offsets, by default those of the inputs, which each task reads after the records. The
-    column ``stale`` is False. Raises ``JobPathError`` for paths without partitions of ``__consumer_offsets``.
+    ``ends`` are the log end offsets, by default the end offsets of the inputs, which each task reads after the records.
+    The column ``stale`` is False. Raises ``JobPathError`` for paths without partitions of ``__consumer_offsets``.
     """
     return _frames(spark, group_offsets_job(history=history), paths, ends)
 

@@ -108,8 +108,9 @@ def run_job(
 ) -> RunResult[S]:
     """Run a job, commit its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
 
-    ``ends`` are the log end offsets, by default those of the inputs, which are read after the records. ``say`` is
-    called with a sentence about each partition that had to be reread from its start, and about each log left out.
+    ``ends`` are the log end offsets, by default the end offsets of the inputs, which are read after the records.
+    ``say`` is called with a sentence about each partition that had to be reread from its start, and about each log left
+    out.
     Partitions of more than ``split_bytes`` bytes are read in several ranges.
 
     Raises ``JobPathError`` if ``out`` contains anything else than an earlier run, or an input has no partition;
@@ -174,7 +175,9 @@ class _Run(Generic[S]):
         """Write a plan, run its tasks, and return the results of one attempt of each."""
         output = TaskOutput.start(task.storage, task.token)
         counts = write_batches(output, "_plan", batches, PLAN)
-        task = evolve(task, plan=output.path_of("_plan", "all.arrow"))
+        # Only listings need the directories, which may be many.
+        inputs = evolve(task.inputs, paths=(), directories=())
+        task = evolve(task, plan=output.path_of("_plan", "all.arrow"), inputs=inputs)
         found: dict[Any, TaskResult[S]] = {}
         for result in self.engine(partial(function, task), len(counts)):
             first = result.ranges[0].planned
@@ -290,8 +293,8 @@ def _committed_tables(
 def _remains(file: WrittenFile, of: LogRange | None) -> bool:
     """Return whether an earlier file of an appended table is still part of it.
 
-    Files with open rows are written anew, and so are all files of a partition that was read from its start. Files of
-    deleted segments and partitions are dropped.
+    Each run rewrites files with open rows, and all files of a partition that it reads from its start. Files of deleted
+    segments and partitions are dropped.
     """
     if of is None or file.is_open or of.from_start:
         return False

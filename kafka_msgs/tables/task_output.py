@@ -86,7 +86,7 @@ class TableWriter:
 class TaskOutput:
     """The output of one task attempt in a run. ``files`` are the complete files by table and name.
 
-    Rows of tables that every run writes anew are collected for all partitions of the task, so that a table has one file
+    Rows of tables that every run rewrites are collected for all partitions of the task, so that a table has one file
     per task and directory.
     """
 
