@@ -413,8 +413,12 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
         **{
             name: partial(metrics_table, f"kafka_{prefix}")
             for name, prefix in {
-                "groups": "group_", "topics": "topic_", "partitions": "partition_", "brokers": "broker_",
-                "clients": "client_", "own": "msgs_",
+                "groups": "group_",
+                "topics": "topic_",
+                "partitions": "partition_",
+                "brokers": "broker_",
+                "clients": "client_",
+                "own": "msgs_",
             }.items()
         },
     },
