@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from attrs import define, field
 
 from kafka_msgs.analysis.lag_status import DISTANCE_MS, WINDOW, LagHistory, Observation
-from kafka_msgs.analysis.live_records import COMMITS, UNDECIDED
+from kafka_msgs.analysis.live_records import COMMITS, EFFECTIVE, UNDECIDED
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
 from kafka_msgs.columns.decode import decode_column
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
@@ -44,7 +44,7 @@ class CommitWindows:
         markers = zip(*(batch.markers[name].to_pylist() for name in ("offset", "producer", "role")), strict=True)
         waiting = iter([*markers, (None, None, None)])
         end, producer, role = next(waiting)
-        for position, by, undecided, place, value in _commits(batch.commits):
+        for position, by, undecided, place, value in _commits(self._needed(batch.commits)):
             while end is not None and end < position:
                 self._end(producer, role == COMMITS)
                 end, producer, role = next(waiting)
@@ -57,6 +57,20 @@ class CommitWindows:
         while end is not None:
             self._end(producer, role == COMMITS)
             end, producer, role = next(waiting)
+
+    def _needed(self, rows: pa.Table) -> pa.Table:
+        """Return the rows without the commits that later ones of the same key push out of its window."""
+        if rows.num_rows <= self.size:
+            return rows
+        values = decode_column(rows["value"].combine_chunks(), OffsetCommitValue, columns=("commit_timestamp",)).values
+        plain = pc.and_(pc.equal(rows["role"], EFFECTIVE), rows["value"].is_valid())
+        slots = pc.divide(pc.struct_field(values, "commit_timestamp"), self.distance_ms)
+        keys = rows["key"].combine_chunks().dictionary_encode().indices
+        places = pa.table({"key": keys, "slot": slots, "position": rows["offset"]}).filter(plain)
+        last = places.group_by(["key", "slot"]).aggregate([("position", "max")])
+        last = last.sort_by([("key", "ascending"), ("slot", "descending")])
+        kept = last.filter(pc.less(_places_in_runs(last["key"]), self.size))["position_max"]
+        return rows.filter(pc.or_(pc.invert(plain), pc.is_in(rows["offset"], kept.combine_chunks())))
 
     def merge(self, later: CommitWindows) -> CommitWindows:
         """Return the state of this range and of the range after it. Both operands become unusable."""
@@ -99,6 +113,14 @@ class CommitWindows:
         for place, commit in self._open.pop(producer, ()):
             if committed:
                 self._observe(place, commit)
+
+
+def _places_in_runs(values: pa.ChunkedArray) -> pa.Array:
+    """Return the distance of each value from the first one of its run of equal values."""
+    runs = pc.run_end_encode(values.combine_chunks())
+    starts = pa.array([0, *runs.run_ends.to_pylist()[:-1]][: len(runs.run_ends)], runs.run_ends.type)
+    repeated = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, starts))
+    return pc.subtract(pa.array(range(len(values)), repeated.type), repeated)
 
 
 def _commits(rows: pa.Table) -> Iterator[tuple[int, int, bool, Place, Observation | None]]:

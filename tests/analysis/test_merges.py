@@ -276,3 +276,8 @@ def test_ranges_of_the_latest_commits(tmp_path: Path, seed: int) -> None:
     for again in range(4):
         found = reduce_ranges(batches, Random(f"{seed} {again}"), lambda _: CommitWindows(SIZE), saved_windows)
         assert windows_of(found) == expected_windows(items)
+    whole = CommitWindows(SIZE)
+    for path in tmp_path.glob("*/*.log"):
+        for records in walk_record_table(path, columns=RECORD_COLUMNS, max_rows=seed + 1):
+            whole.add(classify(records, path.name))
+    assert windows_of(whole) == expected_windows(items)
