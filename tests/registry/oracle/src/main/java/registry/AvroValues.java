@@ -12,11 +12,9 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.ZoneOffset;
-import java.time.temporal.ChronoUnit;
 import java.util.Base64;
 import java.util.Collection;
 import java.util.Map;
-import java.util.Random;
 import org.apache.avro.Conversions;
 import org.apache.avro.Schema;
 import org.apache.avro.data.TimeConversions;
@@ -129,12 +127,17 @@ final class AvroValues {
         } else if (value instanceof LocalTime time) {
             return tagged("time", NODES.textNode(Long.toString(time.toNanoOfDay() / 1000)));
         } else if (value instanceof Instant instant) {
-            return tagged("timestamp", NODES.textNode(Long.toString(ChronoUnit.MICROS.between(Instant.EPOCH, instant))));
+            return tagged("timestamp", NODES.textNode(microseconds(instant)));
         } else if (value instanceof LocalDateTime moment) {
             Instant instant = moment.toInstant(ZoneOffset.UTC);
-            return tagged("local", NODES.textNode(Long.toString(ChronoUnit.MICROS.between(Instant.EPOCH, instant))));
+            return tagged("local", NODES.textNode(microseconds(instant)));
         }
         return NODES.textNode(value.toString());
+    }
+
+    private static String microseconds(Instant instant) {
+        return Long.toString(Math.addExact(
+                Math.multiplyExact(instant.getEpochSecond(), 1_000_000L), instant.getNano() / 1000));
     }
 
     private static JsonNode tagged(String name, JsonNode value) {
