@@ -10,8 +10,7 @@ from attrs import fields, has
 from kafka_msgs.groups.coordinator import PROTOCOLS
 from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.operation import ShardState
-from kafka_msgs.groups.runtime.undo_log import Applier
-from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, Applier
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message
