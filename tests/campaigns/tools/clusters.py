@@ -89,7 +89,7 @@ class ToolCluster:
 
     def begin(self, name: str, topic: str) -> None:
         """Begin a transaction and write a record in it."""
-        producer = self._clients[name] = Producer(self.servers, transactional_id=name)
+        producer = self._clients[name] = Producer(self.servers, transactional_id=name, transaction_timeout=600)
         producer.init_transactions()
         producer.begin_transaction()
         producer.send_and_wait(topic, b"open", partition=0)

@@ -41,7 +41,12 @@ KNOWN: Final[tuple[Known, ...]] = (
         r"--entity-type groups$", r"differential-barrier|^consumer\.session", "a config that settles the real cluster"
     ),
     Known(r"kafka-get-offsets$", r"^__consumer_offsets:", "console consumers commit in intervals"),
-    Known(r"--topic __consumer_offsets", r"^Processed a total", "console consumers commit in intervals"),
+    Known(r"--topic __consumer_offsets", r"^\{|^Processed a total", "console consumers commit in intervals"),
+    Known(
+        r"--describe --group share-a",
+        r"^share-a HOST",
+        "the epochs of a share group count changes, which depend on time",
+    ),
     Known(r"--all-groups", r"^console-consumer-<number> ", "console consumers have random group ids"),
     Known(
         r"kafka-metadata-quorum",

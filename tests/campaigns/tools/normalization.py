@@ -29,7 +29,7 @@ _RULES: Final = (
 )
 """Patterns of tools in one line with their replacements, in order."""
 
-_SETS: Final = re.compile(r"(?<=only supports operations \[)[A-Z_, ]+(?=\])")
+_SETS: Final = re.compile(r"(?<=only supports operations \[)[A-Z_, ]+(?=\])|(?<=' are )SCRAM.*|(?<=Configs: )\S+")
 """Lists that a tool prints in the order of a hash table."""
 
 
@@ -47,7 +47,7 @@ def normalized(tool: str, text: str) -> list[str]:
 def _replaced(line: str, rules: list[tuple[str, str]]) -> str:
     for pattern, replacement in rules:
         line = re.sub(pattern, replacement, line)
-    return _SETS.sub(lambda match: ", ".join(sorted(match[0].split(", "))), line)
+    return _SETS.sub(lambda match: ", ".join(sorted(re.split(", ?", match[0]))), line)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -68,4 +68,8 @@ def _ordered_json(line: str) -> str:
 def _ordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _ordered(each) for name, each in sorted(value.items())}
-    return sorted(map(_ordered, value), key=str) if isinstance(value, list) else value
+    return sorted(map(_ordered, value), key=_without_paths) if isinstance(value, list) else value
+
+
+def _without_paths(value: Any) -> str:
+    return re.sub(r"/tmp/[\w./-]+", "", str(value))
