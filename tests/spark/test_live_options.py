@@ -19,7 +19,6 @@ from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import BrokerError, OptionError
 from kafka_msgs.spark.live_metrics import offsets_behind_latest
-from kafka_msgs.spark.sources import live
 from kafka_msgs.spark.sources.live import KafkaLiveSource, LiveStreamReader
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits
 
