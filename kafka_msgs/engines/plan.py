@@ -31,7 +31,7 @@ SPLIT_BYTES: Final = 128 << 20
 """The default size of ranges in bytes, and the maximum size of a task of several ranges."""
 NO_SPLIT: Final = 1 << 62
 """A size that no partition has, so that each partition is read in one range."""
-_FILE_BYTES: Final = 256 << 10
+_FILE_BYTES: Final = 384 << 10
 """The cost of opening a file, as bytes that could be read in that time. It limits the number of ranges in a task."""
 
 _LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
