@@ -64,7 +64,7 @@ define install_visibly
 endef
 
 .venv/demo: $(BUILD)
-	$(call install_visibly,Installing kafka-msgs and ten small packages into .venv: about 15 MB.,-e '.[cli$(,)broker]' pytest)
+	$(call install_visibly,Installing kafka-msgs$(,) pyarrow and other packages into .venv: about 70 MB.,-e '.[local$(,)broker]' pytest)
 	@touch $@
 
 .venv/demo-all: $(BUILD)
