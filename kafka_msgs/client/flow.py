@@ -9,6 +9,7 @@ reached, and then checks the futures itself. So blocking and asyncio programs sh
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from kafka_msgs.errors import DeadlineError
@@ -86,9 +87,10 @@ class Future(Generic[T]):
             self.wakers.append(wake)
 
     def remove_done_callback(self, wake: Callable[[], object]) -> None:
-        """Remove a callback that ``add_done_callback`` added."""
+        """Remove a callback that ``add_done_callback`` added, unless an interruption prevented it."""
         if self.wakers is not None:
-            self.wakers.remove(wake)
+            with suppress(ValueError):
+                self.wakers.remove(wake)
 
     @property
     def error(self) -> Exception | None:

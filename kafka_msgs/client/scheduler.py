@@ -143,9 +143,10 @@ class Scheduler:
                 heapify(self._alarms)
 
     def _stop_waiting(self, task: Task[Any]) -> None:
+        """End the wait of a task. A signal handler may have interrupted its start or an earlier end."""
         task.is_ready = False
         if task.timer_id:
-            del self._set[task.timer_id]
+            self._set.pop(task.timer_id, None)
             task.timer_id = 0
         wait, task.wait = task.wait, _NOTHING
         for each in wait.futures:

@@ -136,11 +136,7 @@ def test_problems_have_the_same_texts_and_files(run: Run, logs: Path, tmp_path: 
     unread = {(number, offset) for number, offset, _, _ in found}
     assert unread == {*((0, offset) for offset in UNREADABLE), (1, None)}
     tables = job(run, name, logs, tmp_path / "out", status=1)
-    expected = found
-    if name == "group-state":
-        # The job does not read commits.
-        expected = {each for each in found if each[:2] not in {(0, 4), (0, 6)}}
-    assert problems_of(tables["problems"]) == expected
+    assert problems_of(tables["problems"]) == found
     _, errors = listing(run, "groups", logs, status=1)
     said = set(re.findall(r"^__consumer_offsets-(\d+)(?: at offset (\d+))?: (.*)$", errors, re.MULTILINE))
     assert said == {(str(number), "" if offset is None else str(offset), text) for number, offset, _, text in found}

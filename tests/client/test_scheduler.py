@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -231,3 +233,59 @@ def test_a_call_on_asyncio_that_is_cancelled_cleans_up() -> None:
         await network.close()
 
     asyncio.run(main())
+
+
+class InterruptionError(Exception):
+    """The exception of a signal handler."""
+
+
+def interrupt_at(line: int) -> Callable[..., Any]:
+    """Return a trace function that raises at an executed line of the scheduler and of futures."""
+    left = line
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(("client/scheduler.py", "client/flow.py")):
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise InterruptionError
+        return trace
+
+    return trace
+
+
+@pytest.mark.parametrize("of_cancel", [False, True], ids=["wait", "cancel"])
+def test_a_signal_may_interrupt_the_start_and_the_end_of_a_wait(of_cancel: bool) -> None:
+    before = sys.gettrace()
+    for line in itertools.count(1):
+        schedule = a_schedule()
+        begin, *futures = Future[None](), Future[None](), Future[None]()
+        for each in futures:
+            each.add_done_callback(lambda: None)
+
+        def piece(first: Future[None] = begin, later: Sequence[Future[None]] = futures) -> Flow[None]:
+            yield Wait((first,), None)
+            yield Wait(later, 5.0)
+
+        task = schedule.spawn(piece())
+        interrupted = False
+        try:
+            if not of_cancel:
+                sys.settrace(interrupt_at(line))
+            begin.resolve(None)
+            schedule.advance(1.0)
+            if of_cancel:
+                sys.settrace(interrupt_at(line))
+                task.cancel()
+        except InterruptionError:
+            interrupted = True
+        finally:
+            sys.settrace(before)
+        schedule.drop(task)
+        assert task.flow.gi_frame is None  # type: ignore[attr-defined]
+        assert schedule.next_deadline is None
+        if not interrupted:
+            break
+    assert line > 10

@@ -145,10 +145,10 @@ def test_damage_is_reported_beside_the_rows_and_in_the_status(run: Run, tmp_path
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["groups", "lag", "profile"])
-def test_neither_spark_nor_arrow_is_imported(command: str) -> None:
+@pytest.mark.parametrize(("command", "absent"), [("groups", ""), ("lag", ""), ("profile", "pyarrow=None,")])
+def test_neither_spark_nor_pandas_is_imported(command: str, absent: str) -> None:
     code = (
-        "import sys; sys.modules.update(pyspark=None, pyarrow=None, pandas=None, jinja2=None);"
+        f"import sys; sys.modules.update({absent} pyspark=None, pandas=None, jinja2=None);"
         "from kafka_msgs.cli import main; main()"
     )
     arguments = [sys.executable, "-c", code, command, *OPTION, "--output", "jsonl"]
