@@ -235,7 +235,7 @@ def test_a_call_on_asyncio_that_is_cancelled_cleans_up() -> None:
     asyncio.run(main())
 
 
-class InterruptionError(Exception):
+class InterruptionError(BaseException):
     """The exception of a signal handler."""
 
 
