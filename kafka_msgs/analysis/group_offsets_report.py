@@ -89,7 +89,8 @@ def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, An
     names = pc.unique(worst["group"])
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
     groups = {row["group"]: row for row in known.to_pylist()}
-    return [{**row, **groups[row["group"]]} for row in worst.to_pylist()]
+    unknown = {"kind": None, "state": None}
+    return [{**row, **groups.get(row["group"], unknown)} for row in worst.to_pylist()]
 
 
 def _lag_plot(by_lag: pa.Table) -> list[Section]:
