@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.group_placement import is_stale, placed
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
-from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.live_records import ROWS, rows_since
 from kafka_msgs.analysis.offset_tables import (
     GROUPS,
     HISTORY,
@@ -33,7 +34,7 @@ from kafka_msgs.analysis.offset_tables import (
     with_first_commits,
 )
 from kafka_msgs.analysis.record_classification import classify
-from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, ShareOffsets
+from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
@@ -119,18 +120,13 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         PROBLEMS_TABLE: TableSpec(PROBLEMS),
     }
     appended = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
-    states = {"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})}
-
-    def start(output: TaskOutput, of: LogRange, saved: SavedState | None) -> GroupOffsets | GroupStarts:
-        is_share = of.topic == SHARE_STATE_TOPIC
-        return GroupStarts(states, output, of, saved) if is_share else GroupOffsets(history, output, of, saved)
-
     return Job(
         name="group-offsets",
-        topics=(_TOPIC, SHARE_STATE_TOPIC),
+        topics=(_TOPIC,),
+        optional_topics=(SHARE_STATE_TOPIC,),
         options={"history": history},
-        start=start,
-        state_tables=states,
+        start=partial(_start, history),
+        state_tables=_state_tables(history),
         damage=damage_of,
         needs_facts=True,
         tables={**tables, **(appended if history else {})},
@@ -139,6 +135,15 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         combined=frozenset(["groups"]),
         combine=_combine,
     )
+
+
+def _start(history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> GroupOffsets | GroupStarts:
+    reducer = GroupStarts if of.topic == SHARE_STATE_TOPIC else GroupOffsets
+    return reducer(history, output, of, saved)
+
+
+def _state_tables(history: bool) -> dict[str, pa.Schema]:
+    return {"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})}
 
 
 def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
@@ -217,13 +222,12 @@ class GroupOffsets:
 class GroupStarts:
     """The state of a range of a partition of ``__share_group_state``: the start offsets of share groups."""
 
-    def __init__(
-        self, states: Mapping[str, pa.Schema], output: TaskOutput, of: LogRange, saved: SavedState | None
-    ) -> None:
-        self._states = states
+    def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._states = _state_tables(history)
         self._output = output
         self._number = of.number
-        self._offsets = ShareOffsets() if saved is None else ShareOffsets.from_checkpoint(saved.tables["rows"])
+        records = STATE_RECORDS.empty_table() if saved is None else saved.tables["rows"]
+        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.bases[0] if of.bases else 0))
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
@@ -332,10 +336,10 @@ class _Offsets:
 
 def lag_totals(summary: GroupOffsetsSummary, *by: str) -> pa.Table:
     """Return the totals of offsets that coordinators serve, by ``group`` or by ``group`` and ``topic``."""
-    own, starts = summary.own_groups, summary.starts
+    own, lags, starts = _one_per_group(summary), summary.lags, summary.starts
     shares = own.filter(pc.equal(own["kind"], "share"))["group"].combine_chunks()
-    served = summary.lags.filter(pc.invert(summary.lags["stale"]))
-    return _summed(pa.concat_tables([served, starts.filter(pc.is_in(starts["group"], shares))]), *by)
+    commits = lags.filter(pc.invert(pc.or_(lags["stale"], pc.is_in(lags["group"], shares))))
+    return _summed(pa.concat_tables([commits, starts.filter(pc.is_in(starts["group"], shares))]), *by)
 
 
 def _summed(rows: pa.Table, *by: str) -> pa.Table:
