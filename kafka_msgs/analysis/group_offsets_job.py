@@ -96,8 +96,8 @@ _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions"
 class GroupOffsetsSummary:
     """The report data of partitions. ``rows`` counts the rows of tables, and ``counts`` the records by role.
 
-    ``own_groups`` are the described groups, ``lags`` the sums of groups, ``starts`` those of share groups, and
-    ``groups`` the table that combines them.
+    ``own_groups`` are the described groups, ``lags`` the sums of commits by group, ``starts`` the same sums of start
+    offsets, and ``groups`` the table that combines them.
     """
 
     rows: Mapping[str, int] = field(factory=dict)

@@ -1,4 +1,4 @@
-"""Start offsets of share groups in the job ``group-offsets``, which are those of the command ``lag``."""
+"""The job ``group-offsets`` returns the start offsets of share groups that the command ``lag`` returns."""
 
 from __future__ import annotations
 
