@@ -1,8 +1,8 @@
 """The job ``group-offsets``: all committed offsets and the lag of all groups.
 
-Reduces the partitions of ``__consumer_offsets``, and combines the groups of all partitions. A group may have commits in
-two partitions, if the number of partitions was raised. Its coordinator serves the offsets in only one of them. The
-offsets in other partitions are stale, and do not count in sums.
+Reduces the partitions of ``__consumer_offsets`` and ``__share_group_state``, and combines the groups of all partitions.
+A group may have commits in two partitions, if the number of partitions was raised. Its coordinator serves the offsets
+in only one of them. The offsets in other partitions are stale, and do not count in sums.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,7 @@ from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.group_placement import is_stale, placed
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
-from kafka_msgs.analysis.live_records import ROWS
+from kafka_msgs.analysis.live_records import ROWS, rows_since
 from kafka_msgs.analysis.offset_tables import (
     GROUPS,
     HISTORY,
@@ -33,6 +34,7 @@ from kafka_msgs.analysis.offset_tables import (
     with_first_commits,
 )
 from kafka_msgs.analysis.record_classification import classify
+from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
@@ -94,7 +96,8 @@ _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions"
 class GroupOffsetsSummary:
     """The report data of partitions. ``rows`` counts the rows of tables, and ``counts`` the records by role.
 
-    ``own_groups`` are the described groups, ``lags`` the sums of groups, and ``groups`` the table that combines them.
+    ``own_groups`` are the described groups, ``lags`` the sums of commits by group, ``starts`` the same sums of start
+    offsets, and ``groups`` the table that combines them.
     """
 
     rows: Mapping[str, int] = field(factory=dict)
@@ -102,6 +105,7 @@ class GroupOffsetsSummary:
     hours: pa.Table = field(factory=HOURS.empty_table)
     own_groups: pa.Table = field(factory=OWN_GROUPS.empty_table)
     lags: pa.Table = field(factory=LAGS.empty_table)
+    starts: pa.Table = field(factory=LAGS.empty_table)
     worst: pa.Table = field(factory=_WORST_ROWS.empty_table)
     pending: pa.Table = field(factory=PENDING.empty_table)
     groups: pa.Table = field(factory=GROUPS.empty_table)
@@ -119,9 +123,10 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
     return Job(
         name="group-offsets",
         topics=(_TOPIC,),
+        optional_topics=(SHARE_STATE_TOPIC,),
         options={"history": history},
-        start=partial(GroupOffsets, history),
-        state_tables={"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})},
+        start=partial(_start, history),
+        state_tables=_state_tables(history),
         damage=damage_of,
         needs_facts=True,
         tables={**tables, **(appended if history else {})},
@@ -130,6 +135,15 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         combined=frozenset(["groups"]),
         combine=_combine,
     )
+
+
+def _start(history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> GroupOffsets | GroupStarts:
+    reducer = GroupStarts if of.topic == SHARE_STATE_TOPIC else GroupOffsets
+    return reducer(history, output, of, saved)
+
+
+def _state_tables(history: bool) -> dict[str, pa.Schema]:
+    return {"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})}
 
 
 def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
@@ -161,8 +175,7 @@ class GroupOffsets:
         self._hours.add(found)
         if self._history is not None:
             self._history.add(found, file)
-        numbers = pa.repeat(pa.scalar(self._range.number, pa.int32()), found.problems.num_rows)
-        return found.problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+        return numbered(found.problems, self._range.number)
 
     def merge(self, later: GroupOffsets) -> None:
         """Add the state of the next range."""
@@ -191,8 +204,8 @@ class GroupOffsets:
         partitions = partitions if sound else 0
         offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
         rows = _marked(self._offsets.offsets(number, facts.ends), number, partitions)
-        written = self._write("offsets", offsets.seen(rows))
-        waiting = self._write("pending", pending.seen(self._offsets.pending(number)))
+        written = write_batches_of(self._output, "offsets", offsets.seen(rows))
+        waiting = write_batches_of(self._output, "pending", pending.seen(self._offsets.pending(number)))
         if self._history is not None:
             self._history.finish()
         return GroupOffsetsSummary(
@@ -205,12 +218,56 @@ class GroupOffsets:
             pending=pending.rows,
         )
 
-    def _write(self, table: str, batches: Iterator[pa.RecordBatch]) -> int:
-        count = 0
-        for batch in batches:
-            self._output.append(table, pa.Table.from_batches([batch]))
-            count += batch.num_rows
-        return count
+
+class GroupStarts:
+    """The state of a range of a partition of ``__share_group_state``: the start offsets of share groups."""
+
+    def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._states = _state_tables(history)
+        self._output = output
+        self._number = of.number
+        records = STATE_RECORDS.empty_table() if saved is None else saved.tables["rows"]
+        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.bases[0] if of.bases else 0))
+
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
+        """Process the next records; return the problems among them."""
+        return numbered(self._offsets.add(records, file), self._number)
+
+    def merge(self, later: GroupStarts) -> None:
+        """Add the state of the next range."""
+        self._offsets = self._offsets.merge(later._offsets)
+
+    def checkpoint(self) -> SavedState:
+        """Return the complete state after the last record."""
+        records = self._offsets.checkpoint()
+        columns = {field.name: pa.nulls(records.num_rows, field.type) for field in ROWS}
+        columns |= {name: records[name] for name in records.column_names}
+        tables = {name: schema.empty_table() for name, schema in self._states.items()}
+        return SavedState({}, {**tables, "rows": pa.table(columns, schema=ROWS)})
+
+    def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
+        """Write the start offsets, and return the report data."""
+        names = {UUID(topic_id): name for topic_id, name in facts.names.items()}
+        offsets = _Offsets()
+        rows = self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches()
+        written = write_batches_of(self._output, "offsets", offsets.seen(iter(rows)))
+        worst = with_first_commits(offsets.worst.rows, ROWS.empty_table())
+        return GroupOffsetsSummary(rows={"offsets": written}, starts=offsets.lags(), worst=worst)
+
+
+def numbered(problems: pa.Table, number: int) -> pa.Table:
+    """Return problems with the number of their partition, with the columns of ``PROBLEMS``."""
+    numbers = pa.repeat(pa.scalar(number, pa.int32()), problems.num_rows)
+    return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+
+
+def write_batches_of(output: TaskOutput, table: str, batches: Iterable[pa.RecordBatch]) -> int:
+    """Append batches to a table, and return the number of rows."""
+    count = 0
+    for batch in batches:
+        output.append(table, pa.Table.from_batches([batch]))
+        count += batch.num_rows
+    return count
 
 
 def _marked(batches: Iterable[pa.RecordBatch], number: int, partitions: int) -> Iterator[pa.RecordBatch]:
@@ -277,9 +334,12 @@ class _Offsets:
         return _summed(pa.concat_tables([LAGS.empty_table(), *self._sums]), *_BY_LOG)
 
 
-def lag_totals(lags: pa.Table, *by: str) -> pa.Table:
+def lag_totals(summary: GroupOffsetsSummary, *by: str) -> pa.Table:
     """Return the totals of offsets that coordinators serve, by ``group`` or by ``group`` and ``topic``."""
-    return _summed(lags.filter(pc.invert(lags["stale"])), *by)
+    own, lags, starts = _one_per_group(summary), summary.lags, summary.starts
+    shares = own.filter(pc.equal(own["kind"], "share"))["group"].combine_chunks()
+    commits = lags.filter(pc.invert(pc.or_(lags["stale"], pc.is_in(lags["group"], shares))))
+    return _summed(pa.concat_tables([commits, starts.filter(pc.is_in(starts["group"], shares))]), *by)
 
 
 def _summed(rows: pa.Table, *by: str) -> pa.Table:
@@ -318,6 +378,7 @@ def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary
         hours=hours.hours,
         own_groups=joined("own_groups"),
         lags=joined("lags"),
+        starts=joined("starts"),
         worst=_first_of(joined("worst"), _WORST, LOOKED_AT),
         pending=_first_of(joined("pending"), _BY_KEY, REPORT_ROWS),
     )
@@ -332,8 +393,7 @@ def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSu
 
 def _groups(summary: GroupOffsetsSummary) -> pa.Table:
     """Return all groups, including groups that have only offsets. Stale offsets and descriptions do not count."""
-    totals = lag_totals(summary.lags, "group")
-    joined = _one_per_group(summary).join(totals, "group", join_type="full outer")
+    joined = _one_per_group(summary).join(lag_totals(summary, "group"), "group", join_type="full outer")
     columns = {name: joined[name] for name in joined.column_names}
     columns |= {name: pc.fill_null(columns[name], value) for name, value in _ALONE.items()}
     columns["lastCommitMs"] = joined["commitTimestampMs"].combine_chunks()

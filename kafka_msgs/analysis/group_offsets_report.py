@@ -56,7 +56,7 @@ def group_offsets_report(
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
             total=found.rows.get("offsets", 0),
-            totals=lag_totals(found.lags, "group", "topic").to_pylist(),
+            totals=lag_totals(found, "group", "topic").to_pylist(),
         ),
         _table("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
         _table("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
@@ -89,7 +89,8 @@ def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, An
     names = pc.unique(worst["group"])
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
     groups = {row["group"]: row for row in known.to_pylist()}
-    return [{**row, **groups[row["group"]]} for row in worst.to_pylist()]
+    unknown = {"kind": None, "state": None}
+    return [{**row, **groups.get(row["group"], unknown)} for row in worst.to_pylist()]
 
 
 def _lag_plot(by_lag: pa.Table) -> list[Section]:

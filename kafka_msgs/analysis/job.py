@@ -111,7 +111,8 @@ def _unchanged(report: S, _: TaskOutput) -> S:
 
 @frozen(kw_only=True)
 class Job(Generic[S]):
-    """A job over partitions. ``topics`` are the topics that it reads, None for all.
+    """A job over partitions. ``topics`` are the topics that it reads, None for all. Inputs without any partition of
+    them are refused. ``optional_topics`` are read as well if the inputs contain them.
 
     ``start`` creates the reducer of a range from the output, the range and a saved state. ``state_tables`` contains the
     schemas of the tables in its state. ``columns`` lists record columns in addition to ``RECORD_COLUMNS``. ``damage``
@@ -126,6 +127,7 @@ class Job(Generic[S]):
 
     name: str
     topics: tuple[str, ...] | None = None
+    optional_topics: tuple[str, ...] = ()
     options: Mapping[str, object] = field(factory=dict)
     start: Callable[[TaskOutput, LogRange, SavedState | None], PartitionReducer[S]]
     state_tables: Mapping[str, pa.Schema]
@@ -138,3 +140,8 @@ class Job(Generic[S]):
     merge: Callable[[Sequence[S]], S]
     combined: frozenset[str] = frozenset()
     combine: Callable[[S, TaskOutput], S] = _unchanged
+
+    @property
+    def read_topics(self) -> tuple[str, ...] | None:
+        """All topics that the job reads, None for all."""
+        return None if self.topics is None else (*self.topics, *self.optional_topics)

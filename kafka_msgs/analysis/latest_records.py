@@ -23,11 +23,11 @@ __all__ = ["LatestRecords"]
 class LatestRecords:
     """The state of a range: for each key its last record, or its last snapshot and the updates after it."""
 
-    _records: dict[Hashable, list[InternalRecord]] = field(factory=dict)
+    _records: dict[Hashable, list[tuple[int, InternalRecord]]] = field(factory=dict)
 
-    def add(self, record: InternalRecord) -> None:
-        """Add the next record of the range."""
-        self._append(_place(record), [record])
+    def add(self, record: InternalRecord, offset: int = 0) -> None:
+        """Add the next record of the range. ``offset`` is its offset in the log."""
+        self._append(_place(record), [(offset, record)])
 
     def merge(self, later: LatestRecords) -> LatestRecords:
         """Return the state of this range and of the range after it. Both operands become unusable."""
@@ -35,20 +35,23 @@ class LatestRecords:
             self._append(place, records)
         return self
 
-    def checkpoint(self) -> list[InternalRecord]:
-        """Return the records, from which ``add`` rebuilds the state."""
+    def checkpoint(self) -> list[tuple[int, InternalRecord]]:
+        """Return the offsets and records, from which ``add`` rebuilds the state."""
         return list(self._iter())
 
     def state(self) -> TopicState:
         """Return the state after the last record. Raises the errors of ``replay``."""
-        return replay(self._iter())
+        return replay(record for _, record in self._iter())
 
-    def _iter(self) -> Iterator[InternalRecord]:
+    def _iter(self) -> Iterator[tuple[int, InternalRecord]]:
         return chain.from_iterable(self._records.values())
 
-    def _append(self, place: Hashable, records: list[InternalRecord]) -> None:
-        earlier = self._records.pop(place, [])
-        self._records[place] = [*earlier, *records] if _is_update(records[0]) else records
+    def _append(self, place: Hashable, records: list[tuple[int, InternalRecord]]) -> None:
+        kept = self._records.pop(place, [])
+        if not _is_update(records[0][1]):
+            kept.clear()
+        kept += records
+        self._records[place] = kept
 
 
 def _place(record: InternalRecord) -> Hashable:

@@ -25,7 +25,7 @@ from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue
 __all__ = ["SHARE_STATE_TOPIC", "STATE_RECORDS", "ShareOffsets"]
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
-STATE_RECORDS: Final = pa.schema([("key", pa.large_binary()), ("value", pa.large_binary())])
+STATE_RECORDS: Final = pa.schema([("offset", pa.int64()), ("key", pa.large_binary()), ("value", pa.large_binary())])
 """The records of a state, from which ``from_checkpoint`` rebuilds it."""
 
 
@@ -39,8 +39,8 @@ class ShareOffsets:
     def from_checkpoint(cls, records: pa.Table) -> ShareOffsets:
         """Return the state in a checkpoint."""
         state = cls()
-        for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
-            state._latest.add(decode_record(SHARE_STATE_TOPIC, key, value))
+        for offset, key, value in zip(*(records[name].to_pylist() for name in STATE_RECORDS.names), strict=True):
+            state._latest.add(decode_record(SHARE_STATE_TOPIC, key, value), offset)
         return state
 
     def add(self, records: pa.RecordBatch, file: str) -> pa.Table:
@@ -50,18 +50,18 @@ class ShareOffsets:
         problems = [
             {"logOffset": offset, "file": file, "problem": problem}
             for offset, key, value in rows
-            if (problem := self._add(key, value)) is not None
+            if (problem := self._add(offset, key, value)) is not None
         ]
         return pa.Table.from_pylist(problems, schema=PROBLEMS)
 
-    def _add(self, key: bytes | None, value: bytes | None) -> str | None:
+    def _add(self, offset: int, key: bytes | None, value: bytes | None) -> str | None:
         try:
             record = decode_record(SHARE_STATE_TOPIC, key, value)
         except KafkaMsgsError as error:
             return str(error)
         if isinstance(record, UnknownRecord):
             return unknown_type(record.record_type)
-        self._latest.add(record)
+        self._latest.add(record, offset)
         return None
 
     def merge(self, later: ShareOffsets) -> ShareOffsets:
@@ -70,7 +70,8 @@ class ShareOffsets:
 
     def checkpoint(self) -> pa.Table:
         """Return the state, with the columns of ``STATE_RECORDS``."""
-        records = [encode_record(record)._asdict() for record in self._latest.checkpoint()]
+        kept = self._latest.checkpoint()
+        records = [{"offset": offset, **encode_record(record)._asdict()} for offset, record in kept]
         return pa.Table.from_pylist(records, schema=STATE_RECORDS)
 
     def offsets(self, number: int, topic_names: Mapping[UUID, str], ends: EndOffsets) -> pa.Table:

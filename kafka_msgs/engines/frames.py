@@ -71,7 +71,7 @@ def _frames(
     inputs = JobInputs.at(paths, session_settings(spark))
     inputs.check(job.topics)
     count = len(inputs.directories)
-    listed = spark.range(0, count, 1, count).mapInArrow(partial(_list, inputs, job.topics), _ddl(_LISTED))
+    listed = spark.range(0, count, 1, count).mapInArrow(partial(_list, inputs, job.read_topics), _ddl(_LISTED))
     replicas = listed.repartition("topic", "partition")
     summaries = replicas.mapInArrow(partial(_reduce, inputs, job, ends, None), _ddl(_SUMMARY))
     return {

@@ -139,7 +139,7 @@ class _Run(Generic[S]):
     def result(self) -> RunResult[S]:
         """Read, finish and commit all partitions."""
         output = TaskOutput.start(self.task.storage, self.task.token)
-        cluster = self._choose(self.task.job.topics)
+        cluster = self._choose(self.task.job.read_topics)
         task = evolve(self.task, partitions=cluster.counts, is_placement_known=cluster.is_placement_known)
         read = self._read(task, cluster.replicas)
         if task.job.needs_facts:

@@ -219,7 +219,8 @@ class _Attempt(Generic[S]):
         if planned.state is None:
             found = PartitionPass.start(self._job, self._output, planned, self._range(planned, shape, 0))
         else:
-            saved = load_checkpoint(self._task.storage, planned.state, self._schemas)
+            # Later ranges need only the end of the earlier run, not its tables.
+            saved = load_checkpoint(self._task.storage, planned.state, {} if planned.sequence else self._schemas)
             of = self._range(planned, shape, 0 if saved.tip is None else saved.tip.offset + 1)
             if planned.sequence:
                 found = PartitionPass.start(self._job, self._output, planned, of)

@@ -190,8 +190,8 @@ def new_latest(_: bool) -> LatestRecords:
 
 def saved_latest(state: LatestRecords) -> LatestRecords:
     made = LatestRecords()
-    for record in pickle.loads(pickle.dumps(state.checkpoint())):
-        made.add(record)
+    for offset, record in pickle.loads(pickle.dumps(state.checkpoint())):
+        made.add(record, offset)
     return made
 
 

@@ -145,6 +145,7 @@ class OffsetsTopic:
     """Whether to include records that cannot be read."""
     id: UUID | None = _FIRST_ID
     """The topic id; None for a broker without topic ids."""
+    topic: str = TOPIC
     segments: list[list[_Batch]] = field(factory=lambda: [[]])
     _open: set[int] = field(factory=set)
     _next: int = 0
@@ -211,7 +212,7 @@ class OffsetsTopic:
 
     def write(self) -> Path:
         """Write the files, and return the log directory."""
-        directory = self.home / f"{TOPIC}-{self.number}"
+        directory = self.home / f"{self.topic}-{self.number}"
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         if self.id is not None:
