@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, batch_rows, same_batch
-from kafka_msgs.columns.log_table import walk_record_table
+from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.engines.partition_reader import RECORD_COLUMNS
 from kafka_msgs.records import BatchBuilder, BatchHeader
 

@@ -28,6 +28,7 @@ from kafka_msgs.log.partition_discovery import partitions_in
 from tests.support.offsets_topic import OffsetsTopic
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.share_topic import SHARE_GROUPS, ShareTopic, write_share_inputs
 
 Rows = list[dict[str, Any]]
 
@@ -50,7 +51,7 @@ def tables(spark: SparkSession) -> dict[str, Rows]:
 def test_groups(tables: dict[str, Rows]) -> None:
     expected = {
         row["group"]: (
-            row["kind"], row["state"], row["epoch"] or 0, row["members"], row["partitions"], row["lag"],
+            row["kind"], row["state"], row["epoch"], row["members"], row["partitions"], row["lag"],
             row["lastCommitMs"],
         )
         for row in tables["groups"]
@@ -125,13 +126,17 @@ JOBS: dict[str, tuple[Job[Any], Frames]] = {
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Random partitions of ``__consumer_offsets`` and of a topic, and the recorded codecs."""
+    """Random partitions of ``__consumer_offsets``, ``__share_group_state`` and a topic, and the recorded codecs."""
     home = tmp_path_factory.mktemp("chance")
     for number in range(3):
         topic = OffsetsTopic(home, Random(number), number=number)
         topic.grow(300)
         topic.write()
+    write_share_inputs(home, number=3)
     for number in range(2):
+        states = ShareTopic(home, Random(number), number=number)
+        states.grow(100)
+        states.write()
         events = RandomTopic(home, Random(number), number=number, damage=True, far=False)
         events.grow(100)
         events.write()
@@ -155,3 +160,28 @@ def test_one_process_and_spark_and_data_frames_have_the_same_tables(
             found = spark.read.parquet(str(tmp_path / out / "current" / table)).select(*expected[table].columns)
             assert found.dtypes == expected[table].dtypes, table
             assert kafka_times(rows_of(found)) == wanted, (out, table)
+
+
+def test_share_groups_have_the_offsets_of_the_command(spark: SparkSession, logs: Path) -> None:
+    tables = group_offsets(spark, [logs])
+    found = {
+        group.description.group_id: (
+            len(group.offsets), group.lag, group.ahead,
+            {(each.topic, each.partition, each.offset, each.end_offset, each.lag, each.log_partition)
+             for each in group.offsets},
+        )
+        for group in read_groups(partitions_in([logs])).groups
+        if group.description.kind == "share"
+    }  # fmt: skip
+    offsets = rows_of(tables["offsets"])
+    columns = ("topic", "topicPartition", "committedOffset", "endOffset", "lag", "logPartition")
+    assert found == {
+        row["group"]: (
+            row["partitions"], row["lag"], row["ahead"],
+            {tuple(each[name] for name in columns) for each in offsets if each["group"] == row["group"]},
+        )
+        for row in rows_of(tables["groups"])
+        if row["kind"] == "share"
+    }  # fmt: skip
+    assert found.keys() == set(SHARE_GROUPS)
+    assert all(partitions for partitions, *_ in found.values())

@@ -47,7 +47,7 @@ class ShareTopic(OffsetsTopic):
             "topic_id": dice.choice((*_NAMED.values(), _DELETED_TOPIC)),
             "partition": dice.randrange(2),
         }
-        start: dict[str, int] = {
+        start: dict[str, Any] = {
             "start_offset": dice.choice((-1, number)),
             "leader_epoch": dice.choice((-1, 3)),
             "delivery_complete_count": dice.choice((-1, 0, 5)),
