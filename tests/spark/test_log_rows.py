@@ -374,7 +374,7 @@ def test_only_the_topics_and_partitions_asked_for_are_read() -> None:
         ({"partitions": "0,7"}, "there is no partition 7"),
         ({"partitions": "first"}, "numbers with commas between them are needed"),
         ({"topics": ""}, "at least one name is needed"),
-        ({"pushdown": "true"}, "there is none"),
+        ({"pushdown": "true"}, "there is no such option"),
     ],
 )
 def test_what_is_not_there_is_named(options: dict[str, str], reason: str) -> None:
