@@ -49,7 +49,7 @@ SLOW = (
     "tests/cli/test_streams_groups_live.py",
     "tests/client/consumer/test_real_groups.py",
     "tests/filesystems/test_hdfs.py",
-    "tests/columns/test_ray.py",
+    "tests/log/test_ray.py",
     "tests/engines/test_killed_runs.py",
     "tests/engines/test_record_files.py",
     "tests/spark/test_against_kafka.py",
