@@ -137,7 +137,7 @@ def test_replicas_are_moved_and_leaders_elected(kafka_cluster: ClusterAddresses,
         ErrorCode.ELECTION_NOT_NEEDED,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
-    assert admin.elect_leaders().all() == {}
+    until(lambda: admin.elect_leaders().all() == {})
 
 
 def test_configurations_are_changed_one_by_one(kafka_cluster: ClusterAddresses, admin: Admin) -> None:
