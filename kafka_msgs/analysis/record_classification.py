@@ -27,7 +27,6 @@ __all__ = [
     "RECORD_COLUMNS",
     "ClassifiedRecords",
     "classify",
-    "classify_groups",
     "unknown_type",
 ]
 
@@ -74,12 +73,12 @@ def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> Classified
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
     commits, groups, unreadable = _commits(records.filter(is_commit), file, segment)
-    others, keyless = classify_groups(records, file, segment)
+    others, keyless = _classify_groups(records, file, segment)
     markers = _markers(records.filter(control), segment)
     return ClassifiedRecords(commits, groups, others, markers, _joined([unreadable, keyless]))
 
 
-def classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
+def _classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
     """Return the group records, and the problems: unreadable records, unknown types, and keys without a type."""
     of_client = pc.invert(records.column("is_control"))
     types = pc.binary_slice(records.column("key"), 0, 2)

@@ -15,8 +15,7 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup, apply_group_metadata
-from kafka_msgs.groups.classic.members import ClassicGroupState
-from kafka_msgs.groups.classic.membership import (
+from kafka_msgs.groups.classic.member_requests import (
     JoinContext,
     group_loaded,
     group_unloaded,
@@ -25,6 +24,7 @@ from kafka_msgs.groups.classic.membership import (
     member_response,
     sync_classic_group,
 )
+from kafka_msgs.groups.classic.members import ClassicGroupState
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
 from kafka_msgs.groups.consumer import classic_members as consumer

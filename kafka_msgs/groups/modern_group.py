@@ -210,7 +210,7 @@ def fenced_epoch(kind: GroupKind, epoch: int, known: int, also: str = "") -> Gro
 
 
 def unreleased_instance(member_id: str, instance_id: str | None, owner_id: str) -> GroupError:
-    """Return the error for a member that joins with the instance id of a member that has not left."""
+    """Return the error for a member that joins with the instance id of another current member."""
     message = (
         f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
         f"owned by {owner_id} member."

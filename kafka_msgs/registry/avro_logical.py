@@ -2,8 +2,8 @@
 
 ``fastavro`` calls the functions of logical types by name and type. Schemas receive names of our own, so its functions
 for other users do not change, and the note ``NOTE`` with the logical type in the schema. A union of several numeric
-types, or of bytes and string, has the note ``BRANCHES``, because a value belongs to the branch of its own type if there
-is one.
+types, or of bytes and string, has the note ``BRANCHES``: a value belongs to the branch of its own type, if the union
+has that type.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _STATUS: Final = ", ".join(f"{each}: {each.name}" for each in LagStatus)
 
 _ALL: Final = (
     ("kafka_group_lag_records", _OWNED, "Offsets between the committed offset and the end of the partition."),
-    ("kafka_group_lag_seconds", _OWNED, "Age of the first record that the group has not consumed."),
+    ("kafka_group_lag_seconds", _OWNED, "Age of the first unconsumed record."),
     ("kafka_group_ahead_records", _OWNED, "Offsets of the commit beyond the end of the partition."),
     ("kafka_group_committed_offset", _OWNED, "The offset that the group committed last."),
     ("kafka_group_end_offset", _OWNED, "The end of the partition."),

@@ -1,4 +1,4 @@
-"""Batch rows of a batch that a reader returns in parts, compared with those of the whole batch."""
+"""A batch that a reader returns in parts has the same batch rows as the whole batch."""
 
 from __future__ import annotations
 

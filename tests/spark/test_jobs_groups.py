@@ -93,7 +93,7 @@ def none_for(number: int) -> int | None:
 
 
 def commits(offsets: Ran) -> list[dict[str, Any]]:
-    """Return the rows of committed offsets; those of share groups are start offsets."""
+    """Return the rows of committed offsets, without the start offsets of share groups."""
     shares = {row["group"] for row in offsets.rows("groups") if row["kind"] == "share"}
     return [row for row in offsets.rows("offsets") if row["group"] not in shares]
 

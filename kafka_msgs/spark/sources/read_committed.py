@@ -30,7 +30,6 @@ from kafka_msgs.filesystems.path_resolution import (
     open_file,
     small_copy,
 )
-from kafka_msgs.log.file_scan import AnyBatch
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
@@ -82,10 +81,6 @@ class TransactionTrail:
         Raises ``OSError``.
         """
         return _followed(self)
-
-    def hides(self, batch: AnyBatch) -> bool:
-        """Return whether a batch is hidden from a ``read_committed`` consumer. Raises ``OSError``."""
-        return _followed(self).is_hidden(batch)
 
     def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
         """Yield the transaction marks in the batches of files. Raises ``OSError``."""
