@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from kafka_msgs.enums import AlterConfigOp
+
 __all__ = [
     "NEVER_EMPTY",
     "NOT_THERE",
@@ -65,6 +67,7 @@ Scripts use a separate connection for them.
 UNKNOWN_SERVER_ERROR: Final = -1
 _BROKER: Final = 4
 """The resource type of brokers."""
+_OF_LISTS: Final = {AlterConfigOp.APPEND, AlterConfigOp.SUBTRACT}
 ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """The zero topic id in JSON form."""
 
@@ -83,6 +86,12 @@ def _repeats(values: list[str]) -> bool:
 def _resources_of(altered: dict[str, Any]) -> list[str]:
     """Return the resources whose configs a request changes."""
     return [f"{each['resourceType']} {each['resourceName']}" for each in altered["resources"]]
+
+
+def _has_two_wrong_operations(altered: dict[str, Any]) -> bool:
+    """Return whether a resource has an unknown operation and one that only lists support."""
+    found = [{each["configOperation"] for each in resource["configs"]} for resource in altered["resources"]]
+    return any(not each <= set(AlterConfigOp) and each & _OF_LISTS for each in found)
 
 
 def _is_silence(place: Place) -> bool:
@@ -262,6 +271,12 @@ RELAXATIONS: Final[tuple[Relaxation, ...]] = (
         _texts(r"(?<=Can't )(APPEND|SUBTRACT) to key [\w.]*"),
     ),
     Relaxation(
+        "IncrementalAlterConfigs",
+        r"error(Code|Message)$",
+        "of several operations that are wrong, the first in a hash table decides, and an unknown one fails all",
+        lambda place: _has_two_wrong_operations(place.command["body"]),
+    ),
+    Relaxation(
         "*",
         r"errorMessage$",
         "of several settings that are wrong, Kafka names the first one that it defines",
@@ -316,6 +331,8 @@ UNORDERED: Final[Mapping[str, str]] = {
     "StreamsGroupHeartbeat.*Tasks": "the order of a hash table of subtopologies",
     "StreamsGroupHeartbeat.partitionsByUserEndpoint*": "the order of hash tables of members, subtopologies and topics",
     "AlterReplicaLogDirs.results": "the order of a hash table",
+    "DescribeLogDirs.results.topics": "the order of a hash table of partitions",
+    "DescribeLogDirs.results.topics.partitions": "the order of a hash table of partitions",
     "AlterReplicaLogDirs.results.partitions": "the order of a hash table",
     "DescribeGroups.groups.members": "the order of a hash table of member ids",
     "DescribeProducers.topics.partitions.activeProducers": "the order of a hash table of producer ids",
