@@ -16,15 +16,8 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern_group import (
-    Fence,
-    ModernGroup,
-    ModernMember,
-    member_timer,
-    require_static_member,
-    schedule_session,
-    static_member_of_request,
-)
+from kafka_msgs.groups.member_timers import Fence, join_timer_key, member_timer, schedule_session, sync_timer_key
+from kafka_msgs.groups.modern_group import ModernGroup, ModernMember, require_static_member, static_member_of_request
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -40,10 +33,8 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 __all__ = [
     "ClassicMemberSupport",
     "ClassicMetadata",
-    "join_timer_key",
     "requires_known_member_id",
     "schedule_sync_timeout",
-    "sync_timer_key",
 ]
 
 _FIRST_JOIN_IN_TWO_STEPS: Final = 4
@@ -207,13 +198,3 @@ def schedule_sync_timeout(
     schedule_session(op, group, member_id, request.session_timeout_ms, fence)
     operation = member_timer(group.kind, group.group_id, member_id, fence)
     op.timers.schedule(sync_timer_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
-
-
-def join_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a classic protocol member must rejoin."""
-    return f"join-{group_id}-{member_id}"
-
-
-def sync_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
-    return f"sync-{group_id}-{member_id}"

@@ -10,6 +10,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, client_error_for
 from kafka_msgs.groups.offsets.appliers import delete_all_offsets
@@ -17,7 +18,7 @@ from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
 from kafka_msgs.groups.streams.description_cleanup import delete_descriptions
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest

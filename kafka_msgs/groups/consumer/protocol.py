@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from attrs import evolve
-
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
-from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, from_current_assignment
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import fence_member
+from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_rebalance, schedule_session
-from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
+from kafka_msgs.groups.member_timers import schedule_rebalance, schedule_session
+from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
+from kafka_msgs.groups.partition_assignment import described_partitions
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
-from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages import consumer_group_describe_response as response
-from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
-from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
-from kafka_msgs.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
-from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
 
 __all__ = ["APPLIERS", "PROTOCOL", "describe"]
 
@@ -83,8 +76,8 @@ def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMem
         client_host=metadata.client_host,
         subscribed_topic_names=metadata.subscribed_topic_names,
         subscribed_topic_regex=metadata.subscribed_topic_regex,
-        assignment=_assignment(_owned(member), op.image),
-        target_assignment=_assignment(group.targets.get(member.member_id, {}), op.image),
+        assignment=_assignment(op, _owned(member)),
+        target_assignment=_assignment(op, group.targets.get(member.member_id, {})),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
     )
 
@@ -98,30 +91,12 @@ def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
     return owned
 
 
-def _assignment(partitions: Mapping[UUID, Iterable[int]], image: TopicsImage) -> response.Assignment:
-    return response.Assignment(
-        topic_partitions=tuple(
-            response.TopicPartitions(topic_id=topic, topic_name=image.by_id[topic].name, partitions=tuple(each))
-            for topic, each in partitions.items()
-            if topic in image.by_id
-        )
-    )
+def _assignment(op: OperationContext, partitions: Mapping[UUID, Sequence[int]]) -> response.Assignment:
+    return response.Assignment(topic_partitions=described_partitions(response.TopicPartitions, partitions, op.image))
 
 
 def _partition_metadata(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
     changes.assign(group, "has_partition_metadata", value is not None)
-
-
-def _current(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
-    member = group.members.get(key.member_id)
-    if value is not None:
-        member = member or ConsumerGroupMember(member_id=key.member_id)
-        group.put_member(state, changes, from_current_assignment(member, value))
-    elif member is not None:
-        left = evolve(
-            member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NO_PARTITIONS, revoking=NO_PARTITIONS
-        )
-        group.put_member(state, changes, left)
 
 
 def _regex(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
@@ -129,14 +104,8 @@ def _regex(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, 
 
 
 APPLIERS: Final[Mapping[type[Message], Applier]] = {
-    ConsumerGroupMetadataKey: for_group(ConsumerGroup, apply_group),
+    **RECORDS.appliers(ConsumerGroup),
     ConsumerGroupPartitionMetadataKey: for_group(ConsumerGroup, _partition_metadata),
-    ConsumerGroupMemberMetadataKey: for_group(
-        ConsumerGroup, for_member(lambda member_id: ConsumerGroupMember(member_id=member_id))
-    ),
-    ConsumerGroupTargetAssignmentMemberKey: for_group(ConsumerGroup, apply_target),
-    ConsumerGroupTargetAssignmentMetadataKey: for_group(ConsumerGroup, apply_target_metadata),
-    ConsumerGroupCurrentMemberAssignmentKey: for_group(ConsumerGroup, _current),
     ConsumerGroupRegularExpressionKey: for_group(ConsumerGroup, _regex),
 }
 """The effect of each record of a consumer group."""

@@ -6,7 +6,6 @@ heartbeat, so that the member follows the same rules. Its standby tasks may be w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from attrs import evolve
@@ -16,11 +15,11 @@ from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
-    join_timer_key,
     requires_known_member_id,
     schedule_sync_timeout,
 )
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
+from kafka_msgs.groups.member_timers import join_timer_key
 from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.page.migration import classic_metadata, downgrade, may_downgrade
@@ -32,7 +31,7 @@ from kafka_msgs.groups.streams.fencing import fence_member, remove_members
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, grouped, task_set
+from kafka_msgs.groups.streams.tasks import TasksTuple, task_ids, task_set
 from kafka_msgs.groups.streams.validation import check_translated
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -130,15 +129,11 @@ def _translated(
         instance_id=request.group_instance_id,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         topology=None if keeps_topology else sent.topology,
-        active_tasks=_ids(active),
-        standby_tasks=_ids(standby - warmup),
-        warmup_tasks=_ids(warmup),
+        active_tasks=task_ids(TaskIds, active),
+        standby_tasks=task_ids(TaskIds, standby - warmup),
+        warmup_tasks=task_ids(TaskIds, warmup),
         shutdown_application=False,
     )
-
-
-def _ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 def _probe(group: StreamsGroup, before: StreamsGroupMember | None, member_id: str) -> None:

@@ -7,8 +7,8 @@ operation, and propagates to the caller. Changes of soft state and of timers are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_timer import CoordinatorTimer
@@ -18,9 +18,12 @@ from kafka_msgs.groups.runtime.undo_log import SoftState, UndoLog
 from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.message import Message
 
-__all__ = ["ShardAccess", "ShardOperation"]
+__all__ = ["Record", "ShardAccess", "ShardOperation"]
 
 T = TypeVar("T")
+
+Record: TypeAlias = tuple[Message, Message | None]
+"""A key and its value, or None for a tombstone."""
 
 
 class ShardAccess(Protocol):
@@ -113,6 +116,11 @@ class ShardOperation:
         self.records.append(
             TopicRecord(topic=self._shard.topic, key=key, value=value, version=version, producer_id=self.producer_id)
         )
+
+    def emit_all(self, records: Iterable[Record]) -> None:
+        """Append and apply records, in order."""
+        for key, value in records:
+            self.emit(key, value)
 
     def at_last_commit(self, check: Callable[[Any], T]) -> T:
         """Return the result of ``check`` for the state as of the last committed record. Call it before any ``emit``."""

@@ -22,12 +22,13 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     hash_set_order,
     map_copy_capacity,
 )
+from kafka_msgs.groups.assignors.spec import Partitions, owned_partitions
 from kafka_msgs.groups.group_operation import UNSET
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
@@ -63,10 +64,7 @@ def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
 def has_unassigned(group: ShareGroup) -> bool:
     """Return whether an initialized partition of a subscribed topic is missing from all target assignments."""
     known = group.partitions or _NONE
-    assigned: dict[UUID, set[int]] = {}
-    for target in group.targets.values():
-        for topic_id, partitions in target.items():
-            assigned.setdefault(topic_id, set()).update(partitions)
+    assigned = owned_partitions(group.targets.values())
     return any(
         assigned.get(topic.topic_id) != set(topic.partitions)
         for topic in known.initialized_topics
@@ -74,8 +72,8 @@ def has_unassigned(group: ShareGroup) -> bool:
     )
 
 
-def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> None:
-    """Record the initialization of subscribed topics' partitions that have no state yet."""
+def initialize(op: OperationContext, group: ShareGroup, epoch: int, names: Iterable[str]) -> None:
+    """Record the initialization of subscribed topics' partitions that have no state yet, at an epoch of the group."""
     known = group.partitions or _NONE
     retry_ms = max(op.config.group_share_initialize_retry_interval_ms, op.config.offsets_commit_timeout_ms)
     fresh = op.now - group.written_ms < retry_ms
@@ -92,11 +90,10 @@ def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) ->
         return
     ordered = {topic_id: wanted[topic_id] for topic_id in table.walk()}
     begin_initialization(op, group, ordered)
-    group_id, epoch = group.group_id, group.epoch
 
     def follow(error: ApiError | None) -> None:
         if error is None:
-            op.run_at_next_tick(lambda: _ask(op, group_id, epoch, ordered))
+            op.run_at_next_tick(lambda: _ask(op, group.group_id, epoch, ordered))
 
     op.on_committed(follow)
 

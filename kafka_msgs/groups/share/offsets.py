@@ -14,13 +14,14 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import (
     begin_deletion_of_topics,
     begin_initialization,

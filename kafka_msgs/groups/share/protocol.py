@@ -5,56 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve
-
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_session
-from kafka_msgs.groups.modern_records import (
-    apply_group,
-    apply_target,
-    apply_target_metadata,
-    for_group,
-    for_member,
-    in_order,
-)
+from kafka_msgs.groups.member_timers import schedule_session
+from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
+from kafka_msgs.groups.partition_assignment import described_partitions
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
-from kafka_msgs.groups.share.group import ShareGroup, ShareMember
+from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember
 from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.message import Message
 from kafka_msgs.messages import share_group_describe_response as response
-from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
-from kafka_msgs.messages.share_group_metadata_key import ShareGroupMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
-from kafka_msgs.messages.share_group_target_assignment_member_key import ShareGroupTargetAssignmentMemberKey
-from kafka_msgs.messages.share_group_target_assignment_metadata_key import ShareGroupTargetAssignmentMetadataKey
 
 __all__ = ["APPLIERS", "PROTOCOL"]
-
-
-def _current(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
-    member = group.members.get(key.member_id)
-    if value is not None:
-        moved = evolve(
-            member or ShareMember(member_id=key.member_id),
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=value.state,
-            assigned=in_order(value.assigned_partitions),
-        )
-        group.put_member(state, changes, moved)
-    elif member is not None:
-        left = evolve(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={})
-        group.put_member(state, changes, left)
 
 
 def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
@@ -63,11 +35,7 @@ def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any
 
 
 APPLIERS: Final[Mapping[type[Message], Applier]] = {
-    ShareGroupMetadataKey: for_group(ShareGroup, apply_group),
-    ShareGroupMemberMetadataKey: for_group(ShareGroup, for_member(lambda member_id: ShareMember(member_id=member_id))),
-    ShareGroupCurrentMemberAssignmentKey: for_group(ShareGroup, _current),
-    ShareGroupTargetAssignmentMemberKey: for_group(ShareGroup, apply_target),
-    ShareGroupTargetAssignmentMetadataKey: for_group(ShareGroup, apply_target_metadata),
+    **RECORDS.appliers(ShareGroup),
     ShareGroupStatePartitionMetadataKey: for_group(ShareGroup, _partitions),
 }
 """The effect of each record of a share group."""
@@ -107,7 +75,6 @@ def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
 
 
 def _member(op: OperationContext, member: ShareMember) -> response.Member:
-    topics = op.image.by_id
     return response.Member(
         member_id=member.member_id,
         rack_id=member.metadata.rack_id,
@@ -116,11 +83,7 @@ def _member(op: OperationContext, member: ShareMember) -> response.Member:
         client_host=member.metadata.client_host,
         subscribed_topic_names=member.metadata.subscribed_topic_names,
         assignment=response.Assignment(
-            topic_partitions=tuple(
-                response.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(partitions))
-                for topic, partitions in member.assigned.items()
-                if topic in topics
-            )
+            topic_partitions=described_partitions(response.TopicPartitions, member.assigned, op.image)
         ),
     )
 

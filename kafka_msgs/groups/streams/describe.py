@@ -24,7 +24,7 @@ from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.soft_state import TaskOffsets
 from kafka_msgs.groups.streams.target_assignment import assignor_name
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, task_ids
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.streams.topology_descriptions import with_description
 from kafka_msgs.groups.streams.validation import check_enabled
@@ -183,14 +183,10 @@ def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets
 
 def _assignment(tasks: TasksTupleWithEpochs | TasksTuple) -> Assignment:
     return Assignment(
-        active_tasks=_task_ids(tasks.active),
-        standby_tasks=_task_ids(tasks.standby),
-        warmup_tasks=_task_ids(tasks.warmup),
+        active_tasks=task_ids(TaskIds, tasks.active),
+        standby_tasks=task_ids(TaskIds, tasks.standby),
+        warmup_tasks=task_ids(TaskIds, tasks.warmup),
     )
-
-
-def _task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
-from kafka_msgs.groups.modern_group import Fence
+from kafka_msgs.groups.member_timers import Fence
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.errors import DecodeError
@@ -74,11 +74,20 @@ class StreamsGroupMember:
     assigned: TasksTupleWithEpochs = NO_TASKS
     revoking: TasksTupleWithEpochs = NO_TASKS
     """The tasks that the member must still revoke."""
-    classic: StreamsGroupClassicMember | None = None
+    classic: StreamsGroupClassicMember | None = field(init=False)
     """The metadata of a classic protocol member; None for a member of the streams protocol.
 
     It is a decoded copy of a field of ``metadata``, for fast access.
     """
+
+    @classic.default
+    def _classic(self) -> StreamsGroupClassicMember | None:
+        return classic_member(self.metadata)
+
+    @property
+    def instance_id(self) -> str | None:
+        """The name of a static member; None for a dynamic one."""
+        return self.metadata.instance_id
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -97,10 +106,6 @@ class StreamsGroupMember:
         return TasksTupleWithEpochs(
             {**leaving.active, **mine.active}, mine.standby | leaving.standby, mine.warmup | leaving.warmup
         )
-
-    def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
-        """Return the member with its reported metadata."""
-        return evolve(self, metadata=metadata, classic=classic_member(metadata))
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has reached the target assignment of an epoch."""

@@ -16,9 +16,10 @@ from kafka_msgs.groups.modern_group import (
     unreleased_instance,
 )
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.records import RECORDS
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TaskIds
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_member_metadata_value import (
@@ -27,13 +28,7 @@ from kafka_msgs.messages.streams_group_member_metadata_value import (
     StreamsGroupMemberMetadataValue,
 )
 
-__all__ = [
-    "dynamic_member",
-    "needs_rebalance",
-    "replace_member",
-    "reported",
-    "static_member",
-]
+__all__ = ["dynamic_member", "needs_rebalance", "reported", "static_member"]
 
 
 def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsGroupMember:
@@ -46,7 +41,7 @@ def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -
 
 
 def static_member(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record], *, is_classic: bool
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[Record], *, is_classic: bool
 ) -> StreamsGroupMember:
     """Return the static member of a heartbeat. A joining member replaces the member that left temporarily.
 
@@ -63,19 +58,8 @@ def static_member(
     if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
         raise unreleased_instance(request.member_id, request.instance_id, old.member_id)
     member = old.as_new_member(request.member_id)
-    replace_member(group, old, member, written)
+    written += RECORDS.replacement(group, old.member_id, member, NO_TARGET)
     return member
-
-
-def replace_member(
-    group: StreamsGroup, old: StreamsGroupMember, new: StreamsGroupMember, written: list[records.Record]
-) -> None:
-    """Write the records by which a member takes over the membership, target and tasks of a static member."""
-    written += records.member_tombstones(group.group_id, old.member_id)
-    written.append(records.member_record(group.group_id, new))
-    target = group.targets.get(old.member_id, NO_TARGET)
-    written.append(records.target_record(group.group_id, new.member_id, target))
-    written.append(records.current_record(group.group_id, new))
 
 
 def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:

@@ -14,8 +14,8 @@ from attrs import evolve, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.modern_group import invalid_request
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
-from kafka_msgs.groups.streams.validation import invalid_request
 from kafka_msgs.messages import streams_group_heartbeat_request as request
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue, Subtopology

@@ -16,14 +16,13 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.group_protocol import SingleGroupApi
-from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_group import check_names, find_group, invalid_request
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.groups.streams.description_plugin import DescriptionFailure, DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
-from kafka_msgs.groups.streams.validation import check_names, invalid_request
 from kafka_msgs.messages import streams_group_describe_response as shown
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.messages.streams_group_topology_description_update_request import (
