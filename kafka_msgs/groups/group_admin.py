@@ -163,7 +163,7 @@ def _schedule_count(op: OperationContext) -> None:
 
 def _count_groups(op: OperationContext) -> None:
     states = ((group.kind, group.state_name()) for group in op.state.groups.values())
-    op.metrics.groups[op.partition] = Counter(states)
+    op.services.metrics.groups[op.partition] = Counter(states)
     _schedule_count(op)
 
 

@@ -7,15 +7,14 @@ same. A request bases its decisions on the state before it, collects its records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
-from uuid import UUID
 
 from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, set_order
+from kafka_msgs.groups.assignors.assignment_builder import assigned_partitions
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.member_timers import stop_member_timers
 from kafka_msgs.groups.modern_group import LEAVE_EPOCH, ModernGroup
@@ -24,7 +23,7 @@ from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.message import Message
 
-__all__ = ["ModernRecords", "apply_group", "apply_target_metadata", "for_group", "in_order"]
+__all__ = ["ModernRecords", "apply_group", "apply_target_metadata", "for_group"]
 
 G = TypeVar("G", bound=ModernGroup[Any, Any])
 Effect: TypeAlias = Callable[[ShardState, Changes, G, Any, Any], None]
@@ -85,7 +84,7 @@ def _apply_target(state: ShardState, changes: Changes, group: ModernGroup[Any, A
     if value is None:
         changes.delete(group.targets, key.member_id)
     else:
-        changes.set(group.targets, key.member_id, in_order(value.topic_partitions))
+        changes.set(group.targets, key.member_id, assigned_partitions(value.topic_partitions))
 
 
 def _apply_member(state: ShardState, changes: Changes, group: ModernGroup[Any, Any], key: Any, value: Any) -> None:
@@ -96,12 +95,6 @@ def _apply_member(state: ShardState, changes: Changes, group: ModernGroup[Any, A
         is_free = member.epoch == LEAVE_EPOCH and key.member_id not in group.targets
         _require(is_free, group, f"member {key.member_id} has an assignment")
         group.remove_member(state, changes, member)
-
-
-def in_order(topics: Iterable[Any]) -> Mapping[UUID, tuple[int, ...]]:
-    """Return the partitions of a record by topic id, in the order of Kafka's maps and sets."""
-    found: Mapping[UUID, tuple[int, ...]] = {each.topic_id: each.partitions for each in topics}
-    return {topic: tuple(set_order(found[topic])) for topic in hash_map_order(found)}
 
 
 @frozen(kw_only=True)

@@ -15,10 +15,9 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     hash_map_order,
     map_copy_capacity,
     sorted_strings,
-    string_key,
 )
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, MemberSpec, TopicSubscription
-from kafka_msgs.groups.runtime.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code, string_key
 
 __all__ = ["assign_range"]
 

@@ -156,7 +156,7 @@ def _take_assignments(op: OperationContext, group: ClassicGroup, request: SyncGr
             return
         if error is None:
             set_and_propagate_assignment(op, group, assignments)
-            op.metrics.record(CLASSIC_REBALANCES)
+            op.services.metrics.record(CLASSIC_REBALANCES)
         else:
             reset_and_propagate_assignment(op, group, client_error_for(error).error)
             maybe_prepare_rebalance_or_complete_join(op, group)
@@ -247,7 +247,7 @@ def _has_room(op: OperationContext, live: LiveGroup, member_id: str) -> bool:
 
 def _join_without_id(join: JoinContext, group: ClassicGroup) -> None:
     op, live, instance_id = join.op, group.live, join.request.group_instance_id
-    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{op.new_id()}"
+    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{op.services.new_id()}"
     if instance_id is None and join.context.version >= _KNOWN_MEMBER_ID_FROM:
         live.pending_join_members.add(member_id)
         schedule_member_timeout(op, group, member_id, join.request.session_timeout_ms)

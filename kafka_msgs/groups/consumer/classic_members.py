@@ -9,6 +9,7 @@ from attrs import evolve
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
@@ -24,7 +25,6 @@ from kafka_msgs.groups.consumer.membership import (
     fence_members,
     new_member_id,
     replacing_member,
-    sorted_names,
 )
 from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
 from kafka_msgs.groups.consumer.subscription import update_subscription
@@ -165,7 +165,7 @@ def _metadata(
         rack_id=subscription.rack_id or old.rack_id,
         client_id=context.client_id,
         client_host=context.client_host,
-        subscribed_topic_names=sorted_names(subscription.topics),
+        subscribed_topic_names=tuple(sorted_strings(set(subscription.topics))),
         subscribed_topic_regex="",
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
         server_assignor=old.server_assignor,

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
@@ -18,7 +19,6 @@ from kafka_msgs.groups.consumer.membership import (
     get_or_create_group,
     new_member_id,
     replacing_member,
-    sorted_names,
 )
 from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.subscription import update_subscription
@@ -202,7 +202,7 @@ def _metadata(
         rack_id=old.rack_id if request.rack_id is None else request.rack_id,
         client_id=context.client_id,
         client_host=context.client_host,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else sorted_names(names),
+        subscribed_topic_names=old.subscribed_topic_names if names is None else tuple(sorted_strings(set(names))),
         subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
         server_assignor=old.server_assignor if request.server_assignor is None else request.server_assignor,

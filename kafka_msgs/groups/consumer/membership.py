@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from attrs import define, evolve, field
 
-from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.consumer.group import ConsumerGroup, SubscriberCounts
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember
@@ -33,7 +32,6 @@ __all__ = [
     "get_or_create_group",
     "new_member_id",
     "replacing_member",
-    "sorted_names",
 ]
 
 
@@ -103,7 +101,7 @@ def get_or_create_group(op: OperationContext, group_id: str) -> tuple[ConsumerGr
 
 def new_member_id(op: OperationContext) -> str:
     """Return an id for a member that did not generate one, in the text form of Kafka's ids."""
-    return urlsafe_b64encode(UUID(op.new_id()).bytes).rstrip(b"=").decode()
+    return urlsafe_b64encode(UUID(op.services.new_id()).bytes).rstrip(b"=").decode()
 
 
 def replacing_member(
@@ -141,8 +139,3 @@ def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[
             if group.regexes[regex] == count
         ],
     )
-
-
-def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return topic names in the order of a record: without duplicates, in Java's string order."""
-    return tuple(sorted(set(names), key=string_key))

@@ -12,7 +12,7 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order, set_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order, set_order, sorted_strings
 from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
@@ -157,7 +157,7 @@ def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: Top
             rack_id=subscription.rack_id or None,
             client_id=member.client_id,
             client_host=member.client_host,
-            subscribed_topic_names=tuple(sorted(set(subscription.topics), key=string_key)),
+            subscribed_topic_names=tuple(sorted_strings(set(subscription.topics))),
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=None,
             classic_member_metadata=ClassicMemberMetadata(

@@ -17,6 +17,7 @@ from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
 from kafka_msgs.groups.member_timers import schedule_rebalance, schedule_session
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
@@ -66,16 +67,11 @@ def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGrou
 
 
 def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> response.Member:
-    metadata = member.metadata
-    return response.Member(
+    return with_fields_of(
+        response.Member,
+        member.metadata,
         member_id=member.member_id,
-        instance_id=metadata.instance_id,
-        rack_id=metadata.rack_id,
         member_epoch=member.epoch,
-        client_id=metadata.client_id,
-        client_host=metadata.client_host,
-        subscribed_topic_names=metadata.subscribed_topic_names,
-        subscribed_topic_regex=metadata.subscribed_topic_regex,
         assignment=_assignment(op, _owned(member)),
         target_assignment=_assignment(op, group.targets.get(member.member_id, {})),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,

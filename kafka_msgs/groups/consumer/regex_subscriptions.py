@@ -20,7 +20,7 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     copied,
     hash_map_order,
     sized_capacity,
-    string_key,
+    sorted_strings,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.membership import MemberUpdate
@@ -144,7 +144,7 @@ def resolve(image: TopicsImage, regexes: Sequence[str]) -> Resolved:
         except InvalidRegexError:
             topics: Sequence[str] = ()
         else:
-            topics = sorted((name for name in image.topics if matches(name)), key=string_key)
+            topics = sorted_strings(name for name in image.topics if matches(name))
         found[regex] = ConsumerGroupRegularExpressionValue(topics=tuple(topics), version=image.version)
     return found
 

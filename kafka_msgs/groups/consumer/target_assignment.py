@@ -70,7 +70,7 @@ def update_target(update: MemberUpdate, change: SubscriptionChange) -> TargetAss
     Raises ``GroupError`` if the assignor fails.
     """
     op, group, member_id = update.op, update.group, update.new.member_id
-    forced = op.forced_target(group.group_id)
+    forced = op.services.forced_targets.get(group.group_id)
     if forced is not None:
         return _apply_forced_target(update, change.epoch, forced)
     interval = op.group_config(group.group_id).consumer_assignment_interval_ms

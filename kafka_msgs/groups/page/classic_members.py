@@ -55,7 +55,7 @@ def _join(
     op: OperationContext, context: RequestContext, group: StreamsGroup, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
     """Handle a classic protocol member that joins or rejoins a streams group."""
-    member_id = request.member_id or f"{context.client_id}-{op.new_id()}"
+    member_id = request.member_id or f"{context.client_id}-{op.services.new_id()}"
     _require_protocol(group, member_id, request)
     if requires_known_member_id(context, request):
         promise: Future[JoinGroupResponse] = op.new_future()

@@ -9,11 +9,12 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.assignment_builder import assigned_partitions
 from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import ModernGroup
-from kafka_msgs.groups.modern_records import ModernRecords, in_order
+from kafka_msgs.groups.modern_records import ModernRecords
 from kafka_msgs.groups.operation import ShardState, subscribe
 from kafka_msgs.groups.partition_assignment import topic_partitions
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
@@ -160,7 +161,7 @@ def _with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentV
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         state=value.state,
-        assigned=in_order(value.assigned_partitions),
+        assigned=assigned_partitions(value.assigned_partitions),
     )
 
 

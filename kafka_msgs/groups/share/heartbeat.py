@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order, map_copy_capacity, string_key
+from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order, map_copy_capacity, sorted_strings
 from kafka_msgs.groups.assignors.simple import assign_simple
 from kafka_msgs.groups.assignors.spec import Partitions, TopicSubscription
 from kafka_msgs.groups.group_operation import GroupServices
@@ -111,9 +111,7 @@ def _metadata(
         rack_id=old.rack_id if request.rack_id is None else request.rack_id,
         client_id=context.client_id,
         client_host=context.client_host,
-        subscribed_topic_names=(
-            old.subscribed_topic_names if names is None else tuple(sorted(set(names), key=string_key))
-        ),
+        subscribed_topic_names=(old.subscribed_topic_names if names is None else tuple(sorted_strings(set(names)))),
     )
 
 

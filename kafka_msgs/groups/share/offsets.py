@@ -13,7 +13,7 @@ from uuid import UUID
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order
 from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
@@ -81,7 +81,7 @@ def _offsets(op: OperationContext, request: AlterShareGroupOffsetsRequest) -> It
 
 def _info(op: OperationContext, topic_id: UUID, offsets: Mapping[int, int]) -> TopicPartitionsInfo:
     name = op.image.by_id[topic_id].name
-    return TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=tuple(hash_set_order(tuple(offsets))))
+    return TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=tuple(number_order(tuple(offsets))))
 
 
 def _initialize(
@@ -92,7 +92,9 @@ def _initialize(
     for topic_id, starts in offsets.items():
         for partition, start in starts.items():
             try:
-                op.share_persister.initialize(group_id, topic_id, partition, state_epoch=epoch, start_offset=start)
+                op.services.share_persister.initialize(
+                    group_id, topic_id, partition, state_epoch=epoch, start_offset=start
+                )
             except GroupError as error:
                 failures[topic_id, partition] = error
     return failures

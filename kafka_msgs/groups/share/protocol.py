@@ -9,6 +9,7 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
 from kafka_msgs.groups.member_timers import schedule_session
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
@@ -75,16 +76,13 @@ def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
 
 
 def _member(op: OperationContext, member: ShareMember) -> response.Member:
-    return response.Member(
+    assigned = described_partitions(response.TopicPartitions, member.assigned, op.image)
+    return with_fields_of(
+        response.Member,
+        member.metadata,
         member_id=member.member_id,
-        rack_id=member.metadata.rack_id,
         member_epoch=member.epoch,
-        client_id=member.metadata.client_id,
-        client_host=member.metadata.client_host,
-        subscribed_topic_names=member.metadata.subscribed_topic_names,
-        assignment=response.Assignment(
-            topic_partitions=described_partitions(response.TopicPartitions, member.assigned, op.image)
-        ),
+        assignment=response.Assignment(topic_partitions=assigned),
     )
 
 

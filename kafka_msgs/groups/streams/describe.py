@@ -7,12 +7,13 @@ from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import string_key
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.group_protocol import describe_api
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, string_key
 from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
     ConfiguredTopic,
@@ -33,7 +34,6 @@ from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescr
 from kafka_msgs.messages.streams_group_describe_response import (
     Assignment,
     DescribedGroup,
-    Endpoint,
     KeyValue,
     Member,
     Subtopology,
@@ -115,8 +115,8 @@ def _configured_topology(op: OperationContext, group: StreamsGroup) -> Configure
 def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
     return Subtopology(
         subtopology_id=key,
-        source_topics=_sorted_names(dict.fromkeys(subtopology.source_topics)),
-        repartition_sink_topics=_sorted_names(dict.fromkeys(subtopology.subtopology.repartition_sink_topics)),
+        source_topics=tuple(sorted_strings(dict.fromkeys(subtopology.source_topics))),
+        repartition_sink_topics=tuple(sorted_strings(dict.fromkeys(subtopology.subtopology.repartition_sink_topics))),
         repartition_source_topics=_configured_topics(subtopology.repartition_source_topics),
         state_changelog_topics=_configured_topics(subtopology.state_changelog_topics),
     )
@@ -130,49 +130,32 @@ def _configured_topics(topics: Mapping[str, ConfiguredTopic]) -> tuple[TopicInfo
             replication_factor=topics[name].replication_factor,
             topic_configs=tuple(KeyValue(key=key, value=value) for key, value in topics[name].configs.items()),
         )
-        for name in _sorted_names(topics)
+        for name in sorted_strings(topics)
     )
 
 
 def _unconfigured(topology: StreamsTopology) -> Iterator[Subtopology]:
-    for key in _sorted_names(topology.subtopologies):
+    for key in sorted_strings(topology.subtopologies):
         subtopology = topology.subtopologies[key]
         yield Subtopology(
             subtopology_id=key,
-            source_topics=_sorted_names(subtopology.source_topics),
-            repartition_sink_topics=_sorted_names(subtopology.repartition_sink_topics),
+            source_topics=tuple(sorted_strings(subtopology.source_topics)),
+            repartition_sink_topics=tuple(sorted_strings(subtopology.repartition_sink_topics)),
             repartition_source_topics=_topics(subtopology.repartition_source_topics),
             state_changelog_topics=_topics(subtopology.state_changelog_topics),
         )
 
 
 def _topics(topics: Iterable[record.TopicInfo]) -> tuple[TopicInfo, ...]:
-    return tuple(
-        TopicInfo(
-            name=topic.name,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=tuple(KeyValue(key=config.key, value=config.value) for config in topic.topic_configs),
-        )
-        for topic in sorted(topics, key=lambda topic: string_key(topic.name))
-    )
+    return tuple(with_fields_of(TopicInfo, topic) for topic in sorted(topics, key=lambda each: string_key(each.name)))
 
 
 def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets) -> Member:
-    metadata = member.metadata
-    endpoint = metadata.user_endpoint
-    tags = {tag.key: tag.value for tag in metadata.client_tags}
-    return Member(
+    return with_fields_of(
+        Member,
+        member.metadata,
         member_id=member.member_id,
         member_epoch=member.epoch,
-        instance_id=metadata.instance_id,
-        rack_id=metadata.rack_id,
-        client_id=metadata.client_id,
-        client_host=metadata.client_host,
-        topology_epoch=metadata.topology_epoch,
-        process_id=metadata.process_id,
-        user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
-        client_tags=tuple(KeyValue(key=key, value=value) for key, value in tags.items()),
         task_offsets=_offsets(offsets.offsets),
         task_end_offsets=_offsets(offsets.end_offsets),
         is_classic=member.classic is not None,
@@ -194,10 +177,6 @@ def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:
         TaskOffset(subtopology_id=subtopology, partition=partition, offset=offsets[subtopology, partition])
         for subtopology, partition in sorted(offsets)
     )
-
-
-def _sorted_names(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=string_key))
 
 
 DESCRIBE: Final = describe_api(

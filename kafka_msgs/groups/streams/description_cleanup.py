@@ -39,7 +39,7 @@ _FAILURE: Final = GroupError(
 
 def has_description(op: OperationContext, group: Group | None) -> bool:
     """Return whether a description must be deleted before a streams group is deleted."""
-    return op.topology_plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
+    return op.services.plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
 
 
 # Before groups are deleted.
@@ -64,7 +64,7 @@ def delete_descriptions(op: OperationContext, group_ids: Sequence[str]) -> Futur
         else:
             _delete(op, stored).add_done_callback(deleted)
 
-    if op.topology_plugin is None:
+    if op.services.plugin is None:
         errors.resolve({})
     else:
         op.run_after(look)
@@ -86,7 +86,7 @@ def delete_description_then(
     The future's value is whether the operation ran; if not, a member may retry later. After a failure the plugin is not
     called for a while.
     """
-    plugin: DescriptionRequests = op.topology_plugin
+    plugin: DescriptionRequests = op.services.plugin
     ran: Future[bool] = Future()
 
     def deleted(promise: Future[_Deleted]) -> None:
@@ -168,7 +168,7 @@ def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
 
 
 def _call_plugin(op: OperationContext, group_ids: Iterable[str]) -> _Deleted:
-    plugin: DescriptionRequests = op.topology_plugin
+    plugin: DescriptionRequests = op.services.plugin
     done, failed = [], []
     for group_id in group_ids:
         op.record_plugin_call(f"delete {group_id}")

@@ -43,7 +43,7 @@ class StreamsExtension(Protocol):
 
 def streams_extension(op: OperationContext) -> StreamsExtension | None:
     """Return the extension of the coordinator's profile, or None."""
-    extension: StreamsExtension | None = op.streams_extension
+    extension: StreamsExtension | None = op.services.streams_extension
     return extension
 
 

@@ -271,7 +271,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
 
     def expires(self, op: GroupOperation) -> bool:
         """Return whether the group may expire: with a stored description it stays until the plugin has deleted it."""
-        return op.topology_plugin is None or self.stored_description == NO_EPOCH
+        return op.services.plugin is None or self.stored_description == NO_EPOCH
 
 
 def _check_commit(

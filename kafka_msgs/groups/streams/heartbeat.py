@@ -81,7 +81,7 @@ def heartbeat(
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return fencing.leave(op, request)
     if request.member_id == "":
-        request = evolve(request, member_id=op.new_id())
+        request = evolve(request, member_id=op.services.new_id())
     group = op.state.groups.get(request.group_id)
     if isinstance(group, StreamsGroup):
         steady = group.soft.steady.get(request.member_id, _UNSTEADY)

@@ -54,7 +54,7 @@ def ask_for_description(
 
     This is decided when the records of the heartbeat are committed.
     """
-    plugin: DescriptionRequests | None = op.topology_plugin
+    plugin: DescriptionRequests | None = op.services.plugin
     is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
     known = (group.stored_description, group.failed_description)
     if plugin is None or context.version < 1 or topology_epoch in (NO_EPOCH, *known) or is_stale:
@@ -129,7 +129,7 @@ def _store(
     op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Future[object]
 ) -> None:
     """Call the plugin, and record the result in a separate operation."""
-    plugin: DescriptionRequests = op.topology_plugin
+    plugin: DescriptionRequests = op.services.plugin
     group_id, epoch = request.group_id, request.topology_epoch
     response = StreamsGroupTopologyDescriptionUpdateResponse()
     is_refused = False
@@ -175,7 +175,7 @@ def with_description(
     op: OperationContext, group: StreamsGroup, described: shown.DescribedGroup
 ) -> shown.DescribedGroup:
     """Return the description of a group with its topology description, and the reason if it is missing."""
-    plugin: DescriptionRequests | None = op.topology_plugin
+    plugin: DescriptionRequests | None = op.services.plugin
     topology = described.topology
     if plugin is None or topology is None or group.stored_description != topology.epoch:
         return evolve(described, topology_description_status=_NOT_STORED)
