@@ -33,6 +33,7 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 __all__ = [
     "ClassicMemberSupport",
     "ClassicMetadata",
+    "member_response",
     "requires_known_member_id",
     "schedule_sync_timeout",
 ]
@@ -91,8 +92,8 @@ class ClassicMemberSupport(Generic[G, M]):
     """The support of one kind of group for members of the classic protocol.
 
     ``join`` handles JoinGroup. ``assignment`` returns the assignment of a member as bytes. ``may_advance`` returns
-    whether a waiting member would now get partitions or tasks of other members. ``fence`` removes a member, and
-    ``remove`` several members in one operation. All handlers raise ``GroupError``.
+    whether a waiting member would now get partitions or tasks of other members. ``remove`` removes members. All
+    handlers raise ``GroupError``.
     """
 
     join: Callable[
@@ -100,8 +101,7 @@ class ClassicMemberSupport(Generic[G, M]):
     ]
     assignment: Callable[[OperationContext, G, M, ClassicMetadata], bytes]
     may_advance: Callable[[OperationContext, G, M], bool]
-    fence: Fence
-    remove: Callable[[OperationContext, G, Sequence[M]], None]
+    remove: Fence
 
     def sync(self, op: OperationContext, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
         """Return the assignment of a member."""
@@ -121,7 +121,7 @@ class ClassicMemberSupport(Generic[G, M]):
         def synced(error: ApiError | None) -> None:
             if error is None:
                 op.timers.cancel(sync_timer_key(group.group_id, request.member_id))
-                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.remove)
 
         op.on_committed(synced)
         return SyncGroupResponse(
@@ -131,7 +131,7 @@ class ClassicMemberSupport(Generic[G, M]):
     def heartbeat(self, op: OperationContext, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
         """Respond to a heartbeat: REBALANCE_IN_PROGRESS if the member must rejoin."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
-        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.remove)
         if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(op, group, member):
             self._schedule_join_timeout(op, group, member)
             return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
@@ -141,7 +141,7 @@ class ClassicMemberSupport(Generic[G, M]):
         """Fence a member that does not rejoin within its rebalance timeout."""
         key = join_timer_key(group.group_id, member.member_id)
         if not op.timers.is_scheduled(key):
-            operation = member_timer(group.kind, group.group_id, member.member_id, self.fence)
+            operation = member_timer(group.kind, group.group_id, member.member_id, self.remove)
             op.timers.schedule(key, member.rebalance_timeout_ms, operation)
 
     def leave(self, op: OperationContext, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
@@ -155,11 +155,7 @@ class ClassicMemberSupport(Generic[G, M]):
                 leaving[member.member_id] = member
             except GroupError as refused:
                 error = ErrorCode(refused.error)
-            responses.append(
-                MemberResponse(
-                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-                )
-            )
+            responses.append(member_response(identity, error))
         self.remove(op, group, list(leaving.values()))
         return LeaveGroupResponse(members=tuple(responses))
 
@@ -183,6 +179,11 @@ def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
     if not identity.member_id:
         return require_static_member(group, identity.group_instance_id)
     return static_member_of_request(group, identity.member_id, identity.group_instance_id)
+
+
+def member_response(identity: MemberIdentity, error: int) -> MemberResponse:
+    """Return the result of LeaveGroup for one member."""
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)
 
 
 def requires_known_member_id(context: RequestContext, request: JoinGroupRequest) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -67,8 +68,8 @@ class GroupServices:
 
     def __attrs_post_init__(self) -> None:
         self.default_group_config = self.config.for_group({})
-        load = self.profile.load_streams_extension
-        self.streams_extension = None if load is None else load()
+        name = self.profile.streams_extension
+        self.streams_extension = None if name is None else import_module(name)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
@@ -111,7 +112,8 @@ class GroupOperation(ShardOperation):
 
     def count_metric(self, name: str, number: int = 1) -> None:
         """Count events for the metrics when the records of this operation are committed."""
-        self.on_committed(lambda error: self.services.metrics.record(name, number) if error is None else None)
+        counts = self.services.metrics.counts
+        self.on_committed(lambda error: counts.update({name: number}) if error is None else None)
 
     def create_topics(self, topics: Iterable[Any]) -> None:
         """Request topics from the broker (``CreatableTopic`` of CreateTopics), as part of the reply."""

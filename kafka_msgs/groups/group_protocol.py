@@ -19,7 +19,6 @@ from attrs import field, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
@@ -155,8 +154,7 @@ class GroupProtocol:
     """The definition of a protocol for the coordinator.
 
     ``appliers`` has the applier of each key class. ``apply_end_transaction`` applies the end of a transaction to the
-    state: it gets the state, the changes, the producer id, and whether the transaction committed. ``new_simple_group``
-    creates the group for offsets of a group that no member has joined.
+    state: it gets the state, the changes, the producer id, and whether the transaction committed.
 
     ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when the
     coordinator resigns from it. ``on_started`` is called when all groups of the partition are loaded.
@@ -171,7 +169,6 @@ class GroupProtocol:
     apis: tuple[Api, ...] = ()
     appliers: Mapping[type[Message], Applier] = field(factory=dict)
     apply_end_transaction: Callable[[ShardState, Changes, int, bool], None] | None = None
-    new_simple_group: Callable[[str], Group] | None = None
     on_loaded: GroupHooks = field(factory=dict)
     on_unloaded: GroupHooks = field(factory=dict)
     on_started: tuple[Callable[[OperationContext], None], ...] = ()

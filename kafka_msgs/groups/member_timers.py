@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from kafka_msgs.groups.modern_group import ModernGroup, ModernMember
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.internal_topics.replay import GroupKind
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "join_timer_key",
     "member_timer",
     "rebalance_timer_key",
+    "restart_timers",
     "schedule_rebalance",
     "schedule_session",
     "session_timer_key",
@@ -21,8 +23,8 @@ __all__ = [
     "sync_timer_key",
 ]
 
-Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
-"""Removes a member from its group after a missed timeout."""
+Fence: TypeAlias = "Callable[[OperationContext, Any, Sequence[Any]], None]"
+"""Removes members from their group, such as a member that missed a timeout."""
 
 
 def session_timer_key(group_id: str, member_id: str) -> str:
@@ -59,7 +61,7 @@ def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -
         if isinstance(group, ModernGroup) and group.kind == kind:
             member = group.members.get(member_id)
             if member is not None:
-                fence(op, group, member)
+                fence(op, group, (member,))
 
     return operation
 
@@ -77,9 +79,18 @@ def schedule_rebalance(
 ) -> None:
     """Fence a member if it is still at ``epoch`` when its rebalance timeout expires."""
 
-    def fence_if_still_there(op: OperationContext, group: Any, member: ModernMember) -> None:
-        if member.epoch == epoch:
-            fence(op, group, member)
+    def fence_if_still_there(op: OperationContext, group: Any, members: Sequence[ModernMember]) -> None:
+        if members[0].epoch == epoch:
+            fence(op, group, members)
 
     key = rebalance_timer_key(group.group_id, member_id)
     op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))
+
+
+def restart_timers(op: OperationContext, group: ModernGroup[Any, Any], timeout_ms: int, fence: Fence) -> None:
+    """Restart each member's session timer, and the rebalance timer of each member with partitions to revoke."""
+    for member_id in iter_kafka_order(group.members):
+        member = group.members[member_id]
+        schedule_session(op, group, member_id, timeout_ms, fence)
+        if member.is_revoking:
+            schedule_rebalance(op, group, member_id, member.epoch, member.rebalance_timeout_ms, fence)

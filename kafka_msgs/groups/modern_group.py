@@ -31,12 +31,11 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "can_compute_assignment",
+    "check_assignment_epoch",
     "check_capacity",
-    "check_fetch",
     "check_names",
     "committing_member",
     "current_target",
-    "epoch_name",
     "fenced_epoch",
     "find_group",
     "invalid_request",
@@ -146,7 +145,14 @@ class ModernGroup(Group, Generic[M, A]):
 
     def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
-        check_fetch(op, self, member_id, epoch)
+        if member_id is None and epoch < 0:
+            return
+        if member_id is None and op.quirks.fetch_needs_member_id:
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        member: Any = self.member(member_id or "")
+        if epoch != member.epoch:
+            known = f"the expected member epoch {member.epoch}"
+            raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
 
     def validate_offset_delete(self, op: GroupOperation) -> None:
         """Accept: topics that the group reads are excluded one by one."""
@@ -167,7 +173,8 @@ class ModernGroup(Group, Generic[M, A]):
         """Return a member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
-            raise unknown_member(member_id, self.group_id)
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, message)
         return member
 
     def new_member(self, member_id: str) -> M:
@@ -304,11 +311,6 @@ def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instanc
     return member
 
 
-def unknown_member(member_id: str, group_id: str) -> GroupError:
-    """Return the error for a member that is not in the group."""
-    return GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
-
-
 def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
     """Return whether the target assignment may be computed: ``interval_ms`` must have passed since the last time."""
     return not group.assignment_timestamp or not interval_ms or now >= group.assignment_timestamp + interval_ms
@@ -324,12 +326,8 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
     """
     if committer.epoch < 0 and not group.members:
         return None
-    if (
-        committer.transactional
-        and committer.epoch == LEAVE_EPOCH
-        and not committer.member_id
-        and committer.instance_id is None
-    ):
+    is_anonymous = committer.epoch == LEAVE_EPOCH and not committer.member_id and committer.instance_id is None
+    if committer.transactional and is_anonymous:
         return None
     member = group.member(committer.member_id)
     if not committer.transactional and member.classic is None and committer.version < _FIRST_COMMIT_BY_EPOCH:
@@ -341,21 +339,14 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
     return None if committer.epoch == member.epoch else member
 
 
-def check_fetch(op: GroupOperation, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
-    """Check that a member may fetch offsets: at its own epoch. A request without a member may also fetch them.
-
-    Raises ``GroupError``.
-    """
-    if member_id is None and epoch < 0:
-        return
-    if member_id is None and op.quirks.fetch_needs_member_id:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    member = group.members.get(member_id or "")
-    if member is None:
-        raise unknown_member(member_id or "", group.group_id)
-    if epoch != member.epoch:
-        known = f"the expected member epoch {member.epoch}"
-        raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
+def check_assignment_epoch(member: Any, name: str, assigned: int | None, epoch: int) -> None:
+    """Refuse a commit of a partition or task at an epoch before its assignment to the member."""
+    if assigned is None:
+        raise stale(member, f"{name[0].upper()}{name[1:]} is not assigned or pending revocation for member.")
+    if epoch < assigned:
+        raise stale(
+            member, f"Received {epoch_name(member)} {epoch} is older than assignment epoch {assigned} for {name}."
+        )
 
 
 def epoch_name(member: Any) -> str:

@@ -21,7 +21,6 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import (
     MemberUpdate,
-    fence_member,
     fence_members,
     new_member_id,
     replacing_member,
@@ -74,7 +73,7 @@ def _join(
         if error is None:
             op.timers.cancel(join_timer_key(group.group_id, member_id))
             if not becomes_classic:
-                schedule_sync_timeout(op, group, member_id, request, fence_member)
+                schedule_sync_timeout(op, group, member_id, request, fence_members)
 
     op.on_committed(joined)
     return JoinGroupResponse(
@@ -108,7 +107,7 @@ def _join_member(
     if not rebalance:
         goal = previous_target(update) if becomes_classic else update_target(update, change)
         reported = _reported(subscription, op.image)
-        updated = reconcile_member(update, goal, changed=change.subscription, reported=reported, fence=fence_member)
+        updated = reconcile_member(update, goal, changed=change.subscription, reported=reported)
     if becomes_classic:
         assert replaced is not None
         order = iter_kafka_order(group.members)
@@ -202,6 +201,6 @@ def _may_advance(op: OperationContext, group: ConsumerGroup, member: ConsumerGro
 
 
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
-    join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=fence_members
+    join=_join, assignment=_assignment, may_advance=_may_advance, remove=fence_members
 )
 """The support of consumer groups for members of the classic protocol."""

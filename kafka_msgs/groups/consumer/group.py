@@ -17,7 +17,7 @@ from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember
 from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import ModernGroup, committing_member, epoch_name, stale
+from kafka_msgs.groups.modern_group import ModernGroup, check_assignment_epoch, committing_member
 from kafka_msgs.groups.operation import ShardState, subscribe
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
@@ -198,11 +198,7 @@ def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:
         assigned = member.assigned.get(topic_id, {}).get(partition)
         if assigned is None:
             assigned = member.revoking.get(topic_id, {}).get(partition)
-        if assigned is None:
-            raise stale(member, f"Partition {topic}-{partition} is not assigned or pending revocation for member.")
-        if epoch < assigned:
-            older = f"older than assignment epoch {assigned} for partition {topic}-{partition}"
-            raise stale(member, f"Received {epoch_name(member)} {epoch} is {older}.")
+        check_assignment_epoch(member, f"partition {topic}-{partition}", assigned, epoch)
 
     return check
 

@@ -15,7 +15,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
 from kafka_msgs.groups.consumer.membership import (
     MemberUpdate,
-    fence_member,
+    fence_members,
     get_or_create_group,
     new_member_id,
     replacing_member,
@@ -115,10 +115,10 @@ def heartbeat(
             update.freed = None if op.quirks.rejoin_counts_twice else group.members.get(member_id)
     change = update_subscription(update)
     goal = update_target(update, change)
-    updated = reconcile_member(update, goal, changed=change.subscription, reported=reported, fence=fence_member)
+    updated = reconcile_member(update, goal, changed=change.subscription, reported=reported)
     op.emit_all(written)
     config = op.group_config(request.group_id)
-    schedule_session(op, group, member_id, config.consumer_session_timeout_ms, fence_member)
+    schedule_session(op, group, member_id, config.consumer_session_timeout_ms, fence_members)
     shows = joins or _is_full(request) or member.assigned != updated.assigned
     return ConsumerGroupHeartbeatResponse(
         member_id=updated.member_id,
@@ -213,7 +213,7 @@ def _metadata(
 def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     group = find_group(op, ConsumerGroup, request.group_id)
     if request.instance_id is None:
-        fence_member(op, group, group.member(request.member_id))
+        fence_members(op, group, (group.member(request.member_id),))
     else:
         member = static_member_of_request(group, request.member_id, request.instance_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
@@ -221,5 +221,5 @@ def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> Cons
             left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
             op.emit(*RECORDS.current(request.group_id, left))
         else:
-            fence_member(op, group, member)
+            fence_members(op, group, (member,))
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

@@ -27,7 +27,6 @@ from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGr
 
 __all__ = [
     "MemberUpdate",
-    "fence_member",
     "fence_members",
     "get_or_create_group",
     "new_member_id",
@@ -92,7 +91,7 @@ def get_or_create_group(op: OperationContext, group_id: str) -> tuple[ConsumerGr
     group = op.state.groups.get(group_id)
     if isinstance(group, ClassicGroup):
         if not group.is_empty:
-            return upgrade(op, group, fence_member)
+            return upgrade(op, group, fence_members)
         group.emit_tombstones(op)
         group.cancel_timers(op)
         group = None
@@ -111,11 +110,6 @@ def replacing_member(
     new = evolve(old, member_id=member_id, epoch=0, previous_epoch=0)
     written += RECORDS.replacement(group, old.member_id, new, {})
     return new
-
-
-def fence_member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
-    """Remove a member that left or missed a timeout."""
-    fence_members(op, group, (member,))
 
 
 def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> None:

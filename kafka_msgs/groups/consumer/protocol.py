@@ -10,13 +10,13 @@ from uuid import UUID
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.membership import fence_member
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.membership import fence_members
 from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.member_timers import schedule_rebalance, schedule_session
+from kafka_msgs.groups.member_timers import restart_timers
 from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
@@ -108,14 +108,7 @@ APPLIERS: Final[Mapping[type[Message], Applier]] = {
 
 
 def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
-    """Restart each member's session timer, and the rebalance timer of each member with partitions to revoke."""
-    timeout = op.group_config(group.group_id).consumer_session_timeout_ms
-    for member_id in iter_kafka_order(group.members):
-        member = group.members[member_id]
-        schedule_session(op, group, member_id, timeout, fence_member)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            rebalance = member.metadata.rebalance_timeout_ms
-            schedule_rebalance(op, group, member_id, member.epoch, rebalance, fence_member)
+    restart_timers(op, group, op.group_config(group.group_id).consumer_session_timeout_ms, fence_members)
 
 
 PROTOCOL: Final = GroupProtocol(

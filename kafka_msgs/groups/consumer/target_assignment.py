@@ -11,11 +11,11 @@ from kafka_msgs.groups.assignors.spec import Partitions, TopicSubscription, owne
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.groups.consumer.current_assignment import ReconcileInput, Reported, reconcile
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.membership import MemberUpdate
+from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members
 from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.subscription import SubscriptionChange
-from kafka_msgs.groups.member_timers import Fence, rebalance_timer_key, schedule_rebalance
+from kafka_msgs.groups.member_timers import rebalance_timer_key, schedule_rebalance
 from kafka_msgs.groups.modern_group import can_compute_assignment, current_target, members_after
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.partition_assignment import compute_target, same_partitions
@@ -96,7 +96,7 @@ def update_target(update: MemberUpdate, change: SubscriptionChange) -> TargetAss
 
 
 def reconcile_member(
-    update: MemberUpdate, goal: TargetAssignment, *, changed: bool, reported: Reported | None, fence: Fence
+    update: MemberUpdate, goal: TargetAssignment, *, changed: bool, reported: Reported | None
 ) -> ConsumerGroupMember:
     """Move a member one step towards its target, and record the step. Return the updated member."""
     op, group, member, freed = update.op, update.group, update.new, update.freed
@@ -118,9 +118,8 @@ def reconcile_member(
     after = reconcile(member, step)
     if after != member:
         update.written.append(RECORDS.current(group.group_id, after))
-        if after.classic is None and after.state is MemberState.UNREVOKED_PARTITIONS:
-            timeout = after.metadata.rebalance_timeout_ms
-            schedule_rebalance(op, group, after.member_id, after.epoch, timeout, fence)
+        if after.is_revoking and after.classic is None:
+            schedule_rebalance(op, group, after.member_id, after.epoch, after.rebalance_timeout_ms, fence_members)
         elif after.classic is None:
             op.stop_timer(rebalance_timer_key(group.group_id, after.member_id))
     return after

@@ -27,11 +27,11 @@ from kafka_msgs.groups.page.user_data import probing_members, read_heartbeat, wr
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.current_assignment import reconcile
-from kafka_msgs.groups.streams.fencing import fence_member, remove_members
+from kafka_msgs.groups.streams.fencing import remove_members
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TasksTuple, task_ids, task_set
+from kafka_msgs.groups.streams.tasks import task_ids, task_set
 from kafka_msgs.groups.streams.validation import check_translated
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -72,7 +72,7 @@ def _join(
     if may_downgrade(op, group):
         downgrade(op, group)
         return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-    schedule_sync_timeout(op, group, member_id, request, fence_member)
+    schedule_sync_timeout(op, group, member_id, request, remove_members)
     return JoinGroupResponse(
         member_id=member_id,
         generation_id=answer.member_epoch,
@@ -160,13 +160,12 @@ def _may_advance(op: OperationContext, group: StreamsGroup, member: StreamsGroup
         return True
     if member.state is not MemberState.UNRELEASED_TASKS:
         return False
-    mine = member.assigned
-    owned = TasksTuple(frozenset(mine.active), mine.standby, mine.warmup)
-    after = reconcile(member, group.assignment_epoch, group.target_of(member.member_id), owned, group)
+    target, owned = group.target_of(member.member_id), member.assigned.without_epochs()
+    after = reconcile(member, group.assignment_epoch, target, owned, group)
     return after.assigned != member.assigned
 
 
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
-    join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=remove_members
+    join=_join, assignment=_assignment, may_advance=_may_advance, remove=remove_members
 )
 """The support of streams groups for members of the classic protocol."""

@@ -68,7 +68,7 @@ def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsG
     op.emit(*StreamsGroup(group_id).metadata_record(epoch=epoch))
     if topology is not None:
         op.emit(*topology_record(group_id, topology.value))
-    op.emit_all(RECORDS.target(group_id, member.member_id, _present(member.assigned)) for member in members)
+    op.emit_all(RECORDS.target(group_id, member.member_id, member.assigned.without_epochs()) for member in members)
     op.emit(*RECORDS.target_metadata(group_id, epoch, 0))
     op.emit_all(RECORDS.current(group_id, member) for member in members)
     made = op.state.groups[group_id]
@@ -158,10 +158,6 @@ def _streams_member(
     return StreamsGroupMember(
         member_id=member.member_id, metadata=metadata, epoch=epoch, previous_epoch=epoch, assigned=assigned
     )
-
-
-def _present(assigned: TasksTupleWithEpochs) -> TasksTuple:
-    return TasksTuple(frozenset(assigned.active), assigned.standby, assigned.warmup)
 
 
 # Downgrade.

@@ -54,6 +54,7 @@ class ShareMember:
     state: int = _STABLE
     assigned: Partitions = field(factory=dict)
     instance_id: ClassVar[str | None] = None
+    is_revoking: ClassVar[bool] = False
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has reached the target of that epoch."""

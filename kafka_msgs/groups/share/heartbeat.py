@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order, map_copy_capacity, sorted_strings
@@ -37,7 +39,7 @@ from kafka_msgs.messages.share_group_heartbeat_response import (
 )
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
-__all__ = ["check_heartbeat", "fence_member", "heartbeat"]
+__all__ = ["check_heartbeat", "fence_members", "heartbeat"]
 
 
 def check_heartbeat(services: GroupServices, context: RequestContext, request: ShareGroupHeartbeatRequest) -> None:
@@ -55,7 +57,7 @@ def heartbeat(
     """Respond to a heartbeat. Raises ``GroupError``."""
     if request.member_epoch == LEAVE_EPOCH:
         group = find_group(op, ShareGroup, request.group_id)
-        fence_member(op, group, group.member(request.member_id))
+        fence_members(op, group, (group.member(request.member_id),))
         return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     joins = request.member_epoch == JOIN_EPOCH
     if joins and request.group_id not in op.state.groups:
@@ -78,7 +80,7 @@ def heartbeat(
     updated = _approach(op, group, updated, target_epoch, target, epoch > group.epoch, written)
     op.emit_all(written)
     config = op.group_config(request.group_id)
-    schedule_session(op, group, request.member_id, config.share_session_timeout_ms, fence_member)
+    schedule_session(op, group, request.member_id, config.share_session_timeout_ms, fence_members)
     initialize(op, group, epoch, names)
     full = joins or request.subscribed_topic_names is not None
     shows = full or not same_partitions(member.assigned, updated.assigned)
@@ -179,8 +181,8 @@ def _approach(
     return after
 
 
-def fence_member(op: OperationContext, group: ShareGroup, member: ShareMember) -> None:
-    """Remove a member that left or missed its session timeout."""
+def fence_members(op: OperationContext, group: ShareGroup, members: Sequence[ShareMember]) -> None:
+    """Remove members that left or missed their session timeout."""
     RECORDS.remove_members(
-        op, group, (member,), lambda epoch: RECORDS.epoch(group.group_id, epoch, group_hash(op.image, group.topics))
+        op, group, members, lambda epoch: RECORDS.epoch(group.group_id, epoch, group_hash(op.image, group.topics))
     )

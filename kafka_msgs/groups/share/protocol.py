@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.member_timers import schedule_session
+from kafka_msgs.groups.member_timers import restart_timers
 from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
@@ -18,7 +18,7 @@ from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember
-from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, heartbeat
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_members, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.message import Message
@@ -87,10 +87,7 @@ def _member(op: OperationContext, member: ShareMember) -> response.Member:
 
 
 def _loaded(op: OperationContext, group: ShareGroup) -> None:
-    """Restart each member's session timer."""
-    timeout = op.group_config(group.group_id).share_session_timeout_ms
-    for member_id in iter_kafka_order(group.members):
-        schedule_session(op, group, member_id, timeout, fence_member)
+    restart_timers(op, group, op.group_config(group.group_id).share_session_timeout_ms, fence_members)
 
 
 PROTOCOL: Final = GroupProtocol(

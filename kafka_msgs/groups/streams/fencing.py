@@ -16,7 +16,6 @@ from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHear
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
 __all__ = [
-    "fence_member",
     "leave",
     "loaded",
     "remove_members",
@@ -38,7 +37,7 @@ def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> Stream
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
         op.emit(*RECORDS.current(group.group_id, member.as_temporarily_left()))
     else:
-        fence_member(op, group, member)
+        remove_members(op, group, (member,))
     return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch, status=())
 
 
@@ -46,11 +45,6 @@ def request_shutdown(group: StreamsGroup, member_id: str) -> None:
     """Record a member's request to shut down the application. The first request counts."""
     if group.soft.shutdown_member is None:
         group.soft.shutdown_member = member_id
-
-
-def fence_member(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """Remove a member, and increase the group epoch so that its tasks go to other members."""
-    remove_members(op, group, (member,))
 
 
 def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[StreamsGroupMember]) -> None:
@@ -69,13 +63,13 @@ def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: 
     timeout = op.group_config(group.group_id).streams_session_timeout_ms
     if member.classic is not None:
         timeout = member.classic.session_timeout_ms
-    schedule_session(op, group, member.member_id, timeout, fence_member)
+    schedule_session(op, group, member.member_id, timeout, remove_members)
 
 
 def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
     """Remove the member if it does not revoke its tasks within its rebalance timeout."""
     timeout = member.metadata.rebalance_timeout_ms
-    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
+    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, remove_members)
 
 
 def loaded(op: OperationContext, group: StreamsGroup) -> None:

@@ -12,7 +12,14 @@ from attrs import frozen
 
 from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, DeadlineAndEpoch, ModernGroup, committing_member, stale
+from kafka_msgs.groups.modern_group import (
+    LEAVE_EPOCH,
+    DeadlineAndEpoch,
+    ModernGroup,
+    check_assignment_epoch,
+    committing_member,
+    stale,
+)
 from kafka_msgs.groups.operation import ShardState
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
@@ -282,13 +289,8 @@ def _check_commit(
     if subtopology is None:
         raise stale(member, f"Topic {topic} is not in the topology.")
     task = (subtopology.subtopology_id, partition)
-    name = f"{task[0]}-{task[1]}"
     assigned_at = member.assigned.active.get(task, member.revoking.active.get(task))
-    if assigned_at is None:
-        raise stale(member, f"Task {name} is not assigned or pending revocation for member.")
-    if epoch < assigned_at:
-        message = f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}."
-        raise stale(member, message)
+    check_assignment_epoch(member, f"task {task[0]}-{task[1]}", assigned_at, epoch)
 
 
 def initial_rebalance_key(group_id: str) -> str:

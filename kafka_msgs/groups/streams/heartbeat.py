@@ -148,7 +148,7 @@ def _fence(
 ) -> StreamsGroupHeartbeatResponse:
     """Remove a member at a wrong epoch, and refuse its heartbeat."""
     group = find_group(op, StreamsGroup, request.group_id, "Streams group")
-    fencing.fence_member(op, group, group.member(request.member_id))
+    fencing.remove_members(op, group, (group.member(request.member_id),))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
@@ -252,7 +252,7 @@ class HeartbeatHandler:
             group.cancel_timers(op)
             found = StreamsGroup(request.group_id)
         elif isinstance(group, ClassicGroup) and (extension := streams_extension(op)) is not None:
-            found = extension.upgrade(op, group, fencing.fence_member)
+            found = extension.upgrade(op, group, fencing.remove_members)
         else:
             found = find_group(op, StreamsGroup, request.group_id)
         check_capacity(found, op.config.group_streams_max_size, request.member_id, request.instance_id)

@@ -79,6 +79,10 @@ class TasksTupleWithEpochs:
     def __bool__(self) -> bool:
         return bool(self.active or self.standby or self.warmup)
 
+    def without_epochs(self) -> TasksTuple:
+        """Return the same tasks as a target."""
+        return TasksTuple(frozenset(self.active), self.standby, self.warmup)
+
     def with_epoch(self, epoch: int) -> TasksTupleWithEpochs:
         """Return the same tasks, all assigned at another epoch."""
         return evolve(self, active=dict.fromkeys(self.active, epoch))
