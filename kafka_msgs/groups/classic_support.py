@@ -34,6 +34,7 @@ __all__ = [
     "ClassicMemberSupport",
     "ClassicMetadata",
     "member_response",
+    "refuse_unknown_member_id",
     "requires_known_member_id",
     "schedule_sync_timeout",
 ]
@@ -190,6 +191,13 @@ def requires_known_member_id(context: RequestContext, request: JoinGroupRequest)
     """Return whether a member must rejoin with its assigned id before it is in the group (KIP-394)."""
     is_new = not request.member_id and request.group_instance_id is None
     return is_new and context.version >= _FIRST_JOIN_IN_TWO_STEPS
+
+
+def refuse_unknown_member_id(op: OperationContext, member_id: str) -> Future[JoinGroupResponse]:
+    """Respond with a member's new id, with which it must rejoin."""
+    promise: Future[JoinGroupResponse] = op.new_future()
+    promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
+    return promise
 
 
 def schedule_sync_timeout(

@@ -13,6 +13,7 @@ from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
+    refuse_unknown_member_id,
     requires_known_member_id,
     schedule_sync_timeout,
 )
@@ -64,9 +65,7 @@ def _join(
     check_capacity(group, op.config.group_consumer_max_size, member_id, instance_id)
     _require_protocols(group, member_id, request)
     if requires_known_member_id(context, request):
-        promise: Future[JoinGroupResponse] = op.new_future()
-        promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
-        return promise
+        return refuse_unknown_member_id(op, member_id)
     updated, becomes_classic = _join_member(op, context, group, request, member_id)
 
     def joined(error: ApiError | None) -> None:

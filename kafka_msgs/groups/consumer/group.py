@@ -13,8 +13,7 @@ from uuid import UUID
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.spec import Partitions
-from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember
-from kafka_msgs.groups.consumer.records import RECORDS
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import ModernGroup, check_assignment_epoch, committing_member

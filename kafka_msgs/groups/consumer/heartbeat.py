@@ -12,7 +12,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, RECORDS, ConsumerGroupMember, Owned
 from kafka_msgs.groups.consumer.membership import (
     MemberUpdate,
     fence_members,
@@ -20,7 +20,6 @@ from kafka_msgs.groups.consumer.membership import (
     new_member_id,
     replacing_member,
 )
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
 from kafka_msgs.groups.group_operation import GroupServices

@@ -15,9 +15,8 @@ from attrs import define, evolve, field
 
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.consumer.group import ConsumerGroup, SubscriberCounts
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer.migration import downgrade, may_downgrade, upgrade
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.shard_operation import Record

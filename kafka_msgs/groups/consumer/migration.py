@@ -18,8 +18,7 @@ from kafka_msgs.groups.classic.conversion import create_classic_group, detach_me
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.records import RECORDS
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
 from kafka_msgs.groups.member_timers import Fence, schedule_session
 from kafka_msgs.groups.operation import OperationContext, ShardState

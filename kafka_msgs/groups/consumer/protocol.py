@@ -7,22 +7,19 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import fence_members
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
-from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api
 from kafka_msgs.groups.member_timers import restart_timers
 from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.partition_assignment import described_partitions
-from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.message import Message
@@ -32,30 +29,14 @@ from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHe
 from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 
-__all__ = ["APPLIERS", "PROTOCOL", "describe"]
+__all__ = ["APPLIERS", "PROTOCOL"]
 
 _CLASSIC = 0
 _CONSUMER = 1
 
 
-def describe(
-    op: OperationContext, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a consumer group has an error in its entry."""
-    return each_group(
-        group_ids,
-        lambda group_id: _group(op, find_group(op, ConsumerGroup, group_id)),
-        refuse_description,
-        context.version,
-    )
-
-
-def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
-    """Return the entry of a group that cannot be described."""
-    return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
-
-
-def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGroup:
+def _describe(op: OperationContext, request: ConsumerGroupDescribeRequest, group_id: str) -> response.DescribedGroup:
+    group = find_group(op, ConsumerGroup, group_id)
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -118,7 +99,7 @@ PROTOCOL: Final = GroupProtocol(
             handle=heartbeat,
             check=check_heartbeat,
         ),
-        describe_api(ConsumerGroupDescribeRequest, describe, refuse_description),
+        describe_api(ConsumerGroupDescribeRequest, response.DescribedGroup, _describe),
     ),
     appliers=APPLIERS,
     on_loaded={"consumer": _loaded},

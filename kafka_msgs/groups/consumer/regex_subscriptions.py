@@ -23,8 +23,8 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     sorted_strings,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import RECORDS
 from kafka_msgs.groups.consumer.membership import MemberUpdate
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext

@@ -10,8 +10,8 @@ from attrs import frozen
 
 from kafka_msgs.groups.assignors.java_hash_order import HashTable, copied
 from kafka_msgs.groups.consumer.group import is_heterogeneous
+from kafka_msgs.groups.consumer.member import RECORDS
 from kafka_msgs.groups.consumer.membership import MemberUpdate
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.regex_subscriptions import RegexChange, update_regexes
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext

@@ -11,9 +11,8 @@ from kafka_msgs.groups.assignors.spec import Partitions, TopicSubscription, owne
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.groups.consumer.current_assignment import ReconcileInput, Reported, reconcile
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members
-from kafka_msgs.groups.consumer.records import RECORDS
 from kafka_msgs.groups.consumer.subscription import SubscriptionChange
 from kafka_msgs.groups.member_timers import rebalance_timer_key, schedule_rebalance
 from kafka_msgs.groups.modern_group import can_compute_assignment, current_target, members_after

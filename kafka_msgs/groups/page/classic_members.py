@@ -15,6 +15,7 @@ from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
+    refuse_unknown_member_id,
     requires_known_member_id,
     schedule_sync_timeout,
 )
@@ -58,9 +59,7 @@ def _join(
     member_id = request.member_id or f"{context.client_id}-{op.services.new_id()}"
     _require_protocol(group, member_id, request)
     if requires_known_member_id(context, request):
-        promise: Future[JoinGroupResponse] = op.new_future()
-        promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
-        return promise
+        return refuse_unknown_member_id(op, member_id)
     before = _known_member(group, request)
     try:
         heartbeat = _translated(op, group, request, member_id, before)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api
 from kafka_msgs.groups.member_timers import restart_timers
 from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.partition_assignment import described_partitions
-from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
 from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember
@@ -50,21 +49,13 @@ _MESSAGES: Final[Mapping[int, str]] = {
 """The messages of descriptions for errors of the whole partition."""
 
 
-def describe(
-    op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a share group has an error in its entry."""
-    return each_group(
-        group_ids, lambda group_id: _group(op, find_group(op, ShareGroup, group_id)), _refuse, context.version
-    )
-
-
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
     message = error.message or _MESSAGES.get(error.error)
     return response.DescribedGroup(error_code=error.error, error_message=message, group_id=group_id)
 
 
-def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
+def _describe(op: OperationContext, request: ShareGroupDescribeRequest, group_id: str) -> response.DescribedGroup:
+    group = find_group(op, ShareGroup, group_id)
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -98,7 +89,7 @@ PROTOCOL: Final = GroupProtocol(
             handle=heartbeat,
             check=check_heartbeat,
         ),
-        describe_api(ShareGroupDescribeRequest, describe, _refuse),
+        describe_api(ShareGroupDescribeRequest, response.DescribedGroup, _describe, _refuse),
     ),
     appliers=APPLIERS,
     on_loaded={"share": _loaded},

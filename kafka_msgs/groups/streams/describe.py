@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
@@ -12,7 +12,6 @@ from kafka_msgs.groups.group_protocol import describe_api
 from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, string_key
 from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
@@ -45,31 +44,12 @@ from kafka_msgs.messages.streams_group_describe_response import (
 
 __all__ = ["DESCRIBE", "described"]
 
-_OF_ONE_GROUP: Final = (
-    ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    ErrorCode.UNSUPPORTED_VERSION,
-)
-"""Errors of one group of a request. Any other error applies to all groups of the request."""
 
-
-def describe(
-    op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[DescribedGroup]:
-    """Describe the groups of one partition."""
-    return [_described_or_error(op, request, group_id) for group_id in group_ids]
-
-
-def _described_or_error(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
-    try:
-        check_enabled(op.config, op.profile, op.image)
-        group = find_group(op, StreamsGroup, group_id)
-        found = described(op, group)
-        return with_description(op, group, found) if request.include_topology_description else found
-    except GroupError as error:
-        if error.error not in _OF_ONE_GROUP:
-            raise
-        return DescribedGroup(group_id=group_id, error_code=error.error, error_message=error.message)
+def _describe(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
+    check_enabled(op.config, op.profile, op.image)
+    group = find_group(op, StreamsGroup, group_id)
+    found = described(op, group)
+    return with_description(op, group, found) if request.include_topology_description else found
 
 
 def described(op: OperationContext, group: StreamsGroup) -> DescribedGroup:
@@ -181,6 +161,7 @@ def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:
 
 DESCRIBE: Final = describe_api(
     StreamsGroupDescribeRequest,
-    describe,
+    DescribedGroup,
+    _describe,
     lambda group_id, error, version: DescribedGroup(group_id=group_id, error_code=error.error),
 )

@@ -293,11 +293,9 @@ class HeartbeatHandler:
             if known is None:
                 raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
-        topology = StreamsTopology(topology_value(requested))
-        if known is None:
-            self.written.append(topology_record(self.group.group_id, topology.value))
-            return topology
-        accepted = accepted_topology(known, topology, updates=self.op.profile.streams.topology_updates)
+        topology = accepted = StreamsTopology(topology_value(requested))
+        if known is not None:
+            accepted = accepted_topology(known, topology, updates=self.op.profile.streams.topology_updates)
         if accepted is topology:
             self.written.append(topology_record(self.group.group_id, topology.value))
         return accepted
