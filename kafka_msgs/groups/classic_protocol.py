@@ -273,12 +273,7 @@ def describe(
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=JoinGroupRequest,
-            handle=join,
-            refuse=_refuse_join,
-            check=_check_join,
-        ),
+        SingleGroupApi(request=JoinGroupRequest, handle=join, refuse=_refuse_join, check=_check_join),
         SingleGroupApi(request=SyncGroupRequest, handle=sync),
         SingleGroupApi(request=HeartbeatRequest, handle=heartbeat, refuse=_refuse_heartbeat),
         SingleGroupApi(request=LeaveGroupRequest, handle=leave, refuse=_refuse_leave),

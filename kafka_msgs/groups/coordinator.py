@@ -33,13 +33,7 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
-from kafka_msgs.groups.runtime.output import (
-    CoordinatorOutput,
-    MarkerAppend,
-    ProducerIdAndEpoch,
-    RecordAppend,
-    Reply,
-)
+from kafka_msgs.groups.runtime.output import CoordinatorOutput, MarkerAppend, ProducerIdAndEpoch, RecordAppend, Reply
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges

@@ -85,11 +85,7 @@ class GroupOperation(ShardOperation):
     __slots__ = ("config", "image", "profile", "quirks", "services", "topics_to_create")
 
     def __init__(
-        self,
-        services: GroupServices,
-        shard: ShardAccess,
-        producer_id: int,
-        reply: Callable[[Future[Any]], None] | None,
+        self, services: GroupServices, shard: ShardAccess, producer_id: int, reply: Callable[[Future[Any]], None] | None
     ) -> None:
         super().__init__(shard, producer_id, reply)
         self.services = services

@@ -44,14 +44,7 @@ class ShardState(HardState):
     ``new_simple_group`` creates the group for offsets of a group that no member has joined.
     """
 
-    __slots__ = (
-        "groups",
-        "new_simple_group",
-        "offsets",
-        "open_transactions",
-        "pending_offsets",
-        "subscribers",
-    )
+    __slots__ = ("groups", "new_simple_group", "offsets", "open_transactions", "pending_offsets", "subscribers")
 
     def __init__(self, new_simple_group: Callable[[str], Group]) -> None:
         super().__init__()

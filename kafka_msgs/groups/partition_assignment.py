@@ -45,9 +45,7 @@ def compute_target(
     spec = GroupSpec(
         members={
             member_id: MemberSpec(
-                subscription=subscription(member),
-                assigned=targets.get(member_id, {}),
-                instance_id=member.instance_id,
+                subscription=subscription(member), assigned=targets.get(member_id, {}), instance_id=member.instance_id
             )
             for member_id, member in members.items()
         },

@@ -20,12 +20,7 @@ from kafka_msgs.groups.classic_support import (
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.membership import (
-    MemberUpdate,
-    fence_members,
-    new_member_id,
-    replacing_member,
-)
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, new_member_id, replacing_member
 from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
 from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target

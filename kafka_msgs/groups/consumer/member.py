@@ -28,9 +28,7 @@ from kafka_msgs.messages.consumer_group_target_assignment_member_value import (
     ConsumerGroupTargetAssignmentMemberValue,
     TopicPartition,
 )
-from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
+from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
 
 __all__ = ["NO_PARTITIONS", "RECORDS", "ConsumerGroupMember", "MemberState", "Owned"]
 

@@ -24,13 +24,7 @@ from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 
-__all__ = [
-    "MemberUpdate",
-    "fence_members",
-    "get_or_create_group",
-    "new_member_id",
-    "replacing_member",
-]
+__all__ = ["MemberUpdate", "fence_members", "get_or_create_group", "new_member_id", "replacing_member"]
 
 
 @define(kw_only=True)

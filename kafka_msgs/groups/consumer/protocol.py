@@ -94,11 +94,7 @@ def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=ConsumerGroupHeartbeatRequest,
-            handle=heartbeat,
-            check=check_heartbeat,
-        ),
+        SingleGroupApi(request=ConsumerGroupHeartbeatRequest, handle=heartbeat, check=check_heartbeat),
         describe_api(ConsumerGroupDescribeRequest, response.DescribedGroup, _describe),
     ),
     appliers=APPLIERS,

@@ -138,8 +138,7 @@ def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int
         group_id=asked.group_id,
         topics=tuple(
             OffsetFetchResponseTopics(
-                name=topic.name,
-                partitions=tuple(_no_offset(index, error.error) for index in topic.partition_indexes),
+                name=topic.name, partitions=tuple(_no_offset(index, error.error) for index in topic.partition_indexes)
             )
             for topic in asked.topics or ()
         ),

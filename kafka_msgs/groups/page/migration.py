@@ -181,11 +181,4 @@ def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[Strea
     group.cancel_timers(op)
     for member_id in members:
         stop_member_timers(op, group_id, member_id)
-    create_classic_group(
-        op,
-        group_id,
-        epoch,
-        staying,
-        lambda member, _: assignments[member.member_id],
-        rebalance=True,
-    )
+    create_classic_group(op, group_id, epoch, staying, lambda member, _: assignments[member.member_id], rebalance=True)

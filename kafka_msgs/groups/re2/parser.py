@@ -14,16 +14,7 @@ from typing import Final, NoReturn
 
 from attrs import define, evolve, frozen
 
-from kafka_msgs.groups.re2.nfa import (
-    InvalidRegexError,
-    Machine,
-    Node,
-    assertion,
-    character,
-    choice,
-    repeat,
-    sequence,
-)
+from kafka_msgs.groups.re2.nfa import InvalidRegexError, Machine, Node, assertion, character, choice, repeat, sequence
 
 __all__ = ["compile_regex", "parse"]
 

@@ -32,11 +32,7 @@ from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember, is_h
 from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
 from kafka_msgs.groups.topics_image import TopicsImage, group_hash
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kafka_msgs.messages.share_group_heartbeat_response import (
-    Assignment,
-    ShareGroupHeartbeatResponse,
-    TopicPartitions,
-)
+from kafka_msgs.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse, TopicPartitions
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 
 __all__ = ["check_heartbeat", "fence_members", "heartbeat"]

@@ -84,11 +84,7 @@ def _loaded(op: OperationContext, group: ShareGroup) -> None:
 PROTOCOL: Final = GroupProtocol(
     apis=(
         *OFFSET_APIS,
-        SingleGroupApi(
-            request=ShareGroupHeartbeatRequest,
-            handle=heartbeat,
-            check=check_heartbeat,
-        ),
+        SingleGroupApi(request=ShareGroupHeartbeatRequest, handle=heartbeat, check=check_heartbeat),
         describe_api(ShareGroupDescribeRequest, response.DescribedGroup, _describe, _refuse),
     ),
     appliers=APPLIERS,

@@ -34,14 +34,7 @@ from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
 from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
 
-__all__ = [
-    "NO_EPOCH",
-    "UNCERTAIN",
-    "RefinedAssignment",
-    "StreamsGroup",
-    "StreamsGroupState",
-    "initial_rebalance_key",
-]
+__all__ = ["NO_EPOCH", "UNCERTAIN", "RefinedAssignment", "StreamsGroup", "StreamsGroupState", "initial_rebalance_key"]
 
 NO_EPOCH: Final = -1
 """The epoch of a missing topology or description."""

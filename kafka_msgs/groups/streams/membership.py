@@ -22,11 +22,7 @@ from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.records import RECORDS
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TaskIds
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from kafka_msgs.messages.streams_group_member_metadata_value import (
-    Endpoint,
-    KeyValue,
-    StreamsGroupMemberMetadataValue,
-)
+from kafka_msgs.messages.streams_group_member_metadata_value import Endpoint, KeyValue, StreamsGroupMemberMetadataValue
 
 __all__ = ["dynamic_member", "needs_rebalance", "reported", "static_member"]
 

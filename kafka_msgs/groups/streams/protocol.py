@@ -79,11 +79,7 @@ def _refresh_patterns(op: OperationContext, change: TopicChange) -> None:
 
 
 PROTOCOL: Final = GroupProtocol(
-    apis=(
-        SingleGroupApi(request=StreamsGroupHeartbeatRequest, handle=heartbeat, check=check),
-        DESCRIBE,
-        UPDATE,
-    ),
+    apis=(SingleGroupApi(request=StreamsGroupHeartbeatRequest, handle=heartbeat, check=check), DESCRIBE, UPDATE),
     appliers=APPLIERS,
     on_loaded={"streams": loaded},
     on_image_changed=(_refresh_patterns,),

@@ -77,8 +77,7 @@ def _check(
 ) -> None:
     if services.plugin is None:
         raise GroupError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "The broker has no streams group topology description plugin configured.",
+            ErrorCode.UNSUPPORTED_VERSION, "The broker has no streams group topology description plugin configured."
         )
     check_names(("MemberId", request.member_id), ("GroupId", request.group_id))
 
@@ -216,8 +215,4 @@ def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
     )
 
 
-UPDATE: Final = SingleGroupApi(
-    request=StreamsGroupTopologyDescriptionUpdateRequest,
-    handle=update,
-    check=_check,
-)
+UPDATE: Final = SingleGroupApi(request=StreamsGroupTopologyDescriptionUpdateRequest, handle=update, check=_check)
