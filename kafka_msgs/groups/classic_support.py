@@ -17,7 +17,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.member_timers import Fence, join_timer_key, member_timer, schedule_session, sync_timer_key
-from kafka_msgs.groups.modern_group import ModernGroup, ModernMember, require_static_member, static_member_of_request
+from kafka_msgs.groups.modern_group import ModernGroup, ModernMember
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -152,7 +152,9 @@ class ClassicMemberSupport(Generic[G, M]):
         for identity in request.members:
             error = ErrorCode.NONE
             try:
-                member: M = _leaving_member(group, identity)
+                instance_id = identity.group_instance_id
+                member_id = identity.member_id or group.static_members.get(instance_id or "", "")
+                member: M = group.sender(member_id, instance_id)
                 leaving[member.member_id] = member
             except GroupError as refused:
                 error = ErrorCode(refused.error)
@@ -165,21 +167,13 @@ def _known_member(
     group: ModernGroup[M, Any], member_id: str, instance_id: str | None, generation: int
 ) -> tuple[M, ClassicMetadata]:
     """Return a classic protocol member at its generation, and its reported metadata. Raises ``GroupError``."""
-    member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
+    member = group.sender(member_id, instance_id)
     if member.classic is None:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
     if generation != member.epoch:
         message = f"The generation {generation} of the request is not the epoch {member.epoch} of member {member_id}."
         raise GroupError(ErrorCode.ILLEGAL_GENERATION, message)
     return member, member.classic
-
-
-def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
-    if identity.group_instance_id is None:
-        return group.member(identity.member_id)
-    if not identity.member_id:
-        return require_static_member(group, identity.group_instance_id)
-    return static_member_of_request(group, identity.member_id, identity.group_instance_id)
 
 
 def member_response(identity: MemberIdentity, error: int) -> MemberResponse:

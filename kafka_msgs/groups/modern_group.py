@@ -40,9 +40,7 @@ __all__ = [
     "find_group",
     "invalid_request",
     "members_after",
-    "require_static_member",
     "stale",
-    "static_member_of_request",
     "unreleased_instance",
 ]
 
@@ -187,6 +185,22 @@ class ModernGroup(Group, Generic[M, A]):
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         return None if member_id is None else self.member(member_id)
 
+    def sender(self, member_id: str, instance_id: str | None) -> M:
+        """Return the member that sent a request.
+
+        Raises ``GroupError``: UNKNOWN_MEMBER_ID for an unknown id, FENCED_INSTANCE_ID if another member has it.
+        """
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            owner = member.member_id
+            message = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner}."
+            raise GroupError(ErrorCode.FENCED_INSTANCE_ID, message)
+        return member
+
     def put_member(self, state: ShardState, changes: Changes, member: M) -> None:
         """Add or replace a member, and update the derived state. For appliers."""
         old = self.members.get(member.member_id)
@@ -289,26 +303,6 @@ def unreleased_instance(member_id: str, instance_id: str | None, owner_id: str) 
         f"owned by {owner_id} member."
     )
     return GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
-
-
-def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:
-    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if it is unknown."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    return member
-
-
-def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
-    """Return the static member that sent a request.
-
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID for an unknown instance id, FENCED_INSTANCE_ID if another member has it.
-    """
-    member = require_static_member(group, instance_id)
-    if member.member_id != member_id:
-        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
-        raise GroupError(ErrorCode.FENCED_INSTANCE_ID, message)
-    return member
 
 
 def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:

@@ -8,7 +8,7 @@ same. A request bases its decisions on the state before it, collects its records
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from attrs import evolve, frozen
 
@@ -17,7 +17,15 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.assignment_builder import assigned_partitions
 from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.member_timers import stop_member_timers
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, ModernGroup
+from kafka_msgs.groups.modern_group import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ModernGroup,
+    ModernMember,
+    fenced_epoch,
+    unreleased_instance,
+)
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
@@ -26,6 +34,7 @@ from kafka_msgs.message import Message
 __all__ = ["ModernRecords", "apply_group", "apply_target_metadata", "for_group"]
 
 G = TypeVar("G", bound=ModernGroup[Any, Any])
+M = TypeVar("M", bound=ModernMember)
 Effect: TypeAlias = Callable[[ShardState, Changes, G, Any, Any], None]
 
 
@@ -101,7 +110,8 @@ def _apply_member(state: ShardState, changes: Changes, group: ModernGroup[Any, A
 class ModernRecords:
     """The records of one kind of groups: the classes of the keys, and the values of a target and of a member's state.
 
-    ``with_current`` returns a member with the assignment of a record. The methods that return records do not emit them.
+    ``no_target`` is an empty target. ``with_current`` returns a member with the assignment of a record. Methods that
+    return records do not emit them.
     """
 
     group_key: type[Any]
@@ -109,6 +119,7 @@ class ModernRecords:
     target_key: type[Any]
     target_metadata_key: type[Any]
     current_key: type[Any]
+    no_target: Any
     target_value: Callable[[Any], Message]
     current_value: Callable[[Any], Message]
     with_current: Callable[[Any, Any], Any]
@@ -140,12 +151,48 @@ class ModernRecords:
         for key in (self.current_key, self.target_key, self.member_key):
             yield key(group_id=group_id, member_id=member_id), None
 
-    def replacement(self, group: ModernGroup[Any, Any], old_id: str, new: Any, no_target: Any) -> Iterator[Record]:
-        """Return the records by which a member takes over the membership and target of a static member."""
-        yield from self.member_tombstones(group.group_id, old_id)
-        yield self.member(group.group_id, new)
-        yield self.target(group.group_id, new.member_id, group.targets.get(old_id, no_target))
-        yield self.current(group.group_id, new)
+    def replacing_member(self, group: ModernGroup[M, Any], old: Any, member_id: str, written: list[Record]) -> M:
+        """Return the new member that takes over the membership and target of a static member.
+
+        Its records are added to ``written``.
+        """
+        new: M = evolve(old, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+        written += self.member_tombstones(group.group_id, old.member_id)
+        written.append(self.member(group.group_id, new))
+        written.append(self.target(group.group_id, member_id, group.targets.get(old.member_id, self.no_target)))
+        written.append(self.current(group.group_id, new))
+        return new
+
+    def member_of_heartbeat(
+        self,
+        group: ModernGroup[M, Any],
+        request: Any,
+        member_id: str,
+        written: list[Record],
+        owns_only_assigned: Callable[[M], bool],
+        *,
+        takes_over: bool = False,
+    ) -> M:
+        """Return the member that sent a heartbeat, or a new member if it joins. Raises ``GroupError``.
+
+        The previous epoch of a member is also valid if it ``owns_only_assigned`` partitions or tasks: then only the
+        response with the new epoch was lost. A static member that joins replaces the member that left temporarily, or
+        any member if the new or the old member uses the classic protocol, whose static members do not leave.
+        ``takes_over`` is set if the new member does.
+        """
+        epoch, instance_id = request.member_epoch, request.instance_id
+        if epoch != JOIN_EPOCH:
+            member: Any = group.sender(member_id, instance_id)
+            missed = member.epoch > epoch == member.previous_epoch
+            if epoch != member.epoch and not (missed and owns_only_assigned(member)):
+                raise fenced_epoch(group.kind, epoch, member.epoch)
+            return cast(M, member)
+        old: Any = group.static_member(instance_id)
+        if old is None:
+            return group.members.get(member_id) or cast(M, group.member_class(member_id=member_id))
+        if old.classic is None and old.epoch != STATIC_LEAVE_EPOCH and not takes_over:
+            raise unreleased_instance(member_id, instance_id, old.member_id)
+        return self.replacing_member(group, old, member_id, written)
 
     def tombstones(self, group_id: str, members: Sequence[str], others: Iterable[Message] = ()) -> Iterator[Record]:
         """Return the tombstones of all records of a group: its members, the keys in ``others``, and the group.

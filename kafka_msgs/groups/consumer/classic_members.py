@@ -19,14 +19,14 @@ from kafka_msgs.groups.classic_support import (
 )
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, new_member_id, replacing_member
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember, MemberState
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, new_member_id
 from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
 from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
 from kafka_msgs.groups.member_timers import join_timer_key
-from kafka_msgs.groups.modern_group import check_capacity, static_member_of_request
+from kafka_msgs.groups.modern_group import check_capacity
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -133,9 +133,9 @@ def _joining_member(
     if instance_id is None or (not request.member_id and existing is None):
         return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
     if request.member_id:
-        return static_member_of_request(group, member_id, instance_id)
+        return group.sender(member_id, instance_id)
     assert existing is not None
-    return replacing_member(group, existing, member_id, written)
+    return RECORDS.replacing_member(group, existing, member_id, written)
 
 
 def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:

@@ -13,13 +13,7 @@ from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import NO_PARTITIONS, RECORDS, ConsumerGroupMember, Owned
-from kafka_msgs.groups.consumer.membership import (
-    MemberUpdate,
-    fence_members,
-    get_or_create_group,
-    new_member_id,
-    replacing_member,
-)
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, get_or_create_group, new_member_id
 from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
 from kafka_msgs.groups.group_operation import GroupServices
@@ -30,11 +24,8 @@ from kafka_msgs.groups.modern_group import (
     STATIC_LEAVE_EPOCH,
     check_capacity,
     check_names,
-    fenced_epoch,
     find_group,
     invalid_request,
-    static_member_of_request,
-    unreleased_instance,
 )
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.partition_assignment import topic_partitions
@@ -99,7 +90,9 @@ def heartbeat(
     check_capacity(group, op.config.group_consumer_max_size, request.member_id, request.instance_id)
     member_id = request.member_id or new_member_id(op)
     reported = _reported(request)
-    member = _member(group, member_id, request, reported, written)
+    member = RECORDS.member_of_heartbeat(
+        group, request, member_id, written, lambda member: _is_subset(reported, member.assigned)
+    )
     update = MemberUpdate(
         op=op,
         group=group,
@@ -134,41 +127,6 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
         and request.topic_partitions is not None
     )
-
-
-def _member(
-    group: ConsumerGroup,
-    member_id: str,
-    request: ConsumerGroupHeartbeatRequest,
-    reported: Reported | None,
-    written: list[Record],
-) -> ConsumerGroupMember:
-    """Return the member that sent a heartbeat, or a new member if it joins, which may replace a static member."""
-    joins = request.member_epoch == JOIN_EPOCH
-    if request.instance_id is None:
-        member = group.members.get(member_id) if joins else group.member(member_id)
-        member = member or ConsumerGroupMember(member_id=member_id)
-        _require_epoch(member, request.member_epoch, reported)
-        return member
-    existing = group.static_member(request.instance_id)
-    if not joins:
-        member = static_member_of_request(group, member_id, request.instance_id)
-        _require_epoch(member, request.member_epoch, reported)
-        return member
-    if existing is None:
-        return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
-    if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
-        raise unreleased_instance(member_id, request.instance_id, existing.member_id)
-    return replacing_member(group, existing, member_id, written)
-
-
-def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported | None) -> None:
-    """Refuse a member at another epoch, unless it missed the response with the current epoch."""
-    if epoch in (JOIN_EPOCH, member.epoch):
-        return
-    missed = epoch < member.epoch and epoch == member.previous_epoch
-    if not missed or not _is_subset(reported, member.assigned):
-        raise fenced_epoch("consumer", epoch, member.epoch)
 
 
 def _is_subset(reported: Reported | None, owned: Owned) -> bool:
@@ -211,14 +169,11 @@ def _metadata(
 
 def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     group = find_group(op, ConsumerGroup, request.group_id)
-    if request.instance_id is None:
-        fence_members(op, group, (group.member(request.member_id),))
+    member = group.sender(request.member_id, request.instance_id)
+    if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+        assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
+        left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
+        op.emit(*RECORDS.current(request.group_id, left))
     else:
-        member = static_member_of_request(group, request.member_id, request.instance_id)
-        if request.member_epoch == STATIC_LEAVE_EPOCH:
-            assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
-            left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
-            op.emit(*RECORDS.current(request.group_id, left))
-        else:
-            fence_members(op, group, (member,))
+        fence_members(op, group, (member,))
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

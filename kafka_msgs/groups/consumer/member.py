@@ -154,6 +154,7 @@ RECORDS: Final = ModernRecords(
     target_key=ConsumerGroupTargetAssignmentMemberKey,
     target_metadata_key=ConsumerGroupTargetAssignmentMetadataKey,
     current_key=ConsumerGroupCurrentMemberAssignmentKey,
+    no_target={},
     target_value=lambda target: ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=topic_partitions(TopicPartition, target)
     ),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.consumer.group import ConsumerGroup, SubscriberCounts
@@ -24,7 +24,7 @@ from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 
-__all__ = ["MemberUpdate", "fence_members", "get_or_create_group", "new_member_id", "replacing_member"]
+__all__ = ["MemberUpdate", "fence_members", "get_or_create_group", "new_member_id"]
 
 
 @define(kw_only=True)
@@ -94,15 +94,6 @@ def get_or_create_group(op: OperationContext, group_id: str) -> tuple[ConsumerGr
 def new_member_id(op: OperationContext) -> str:
     """Return an id for a member that did not generate one, in the text form of Kafka's ids."""
     return urlsafe_b64encode(UUID(op.services.new_id()).bytes).rstrip(b"=").decode()
-
-
-def replacing_member(
-    group: ConsumerGroup, old: ConsumerGroupMember, member_id: str, written: list[Record]
-) -> ConsumerGroupMember:
-    """Return the new member that replaces a static member. Its records are added to ``written``."""
-    new = evolve(old, member_id=member_id, epoch=0, previous_epoch=0)
-    written += RECORDS.replacement(group, old.member_id, new, {})
-    return new
 
 
 def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> None:

@@ -21,7 +21,7 @@ from kafka_msgs.groups.classic_support import (
 )
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
 from kafka_msgs.groups.member_timers import join_timer_key
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
+from kafka_msgs.groups.modern_group import JOIN_EPOCH
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.page.migration import classic_metadata, downgrade, may_downgrade
 from kafka_msgs.groups.page.user_data import probing_members, read_heartbeat, written_assignment
@@ -98,7 +98,7 @@ def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupReq
 def _known_member(group: StreamsGroup, request: JoinGroupRequest) -> StreamsGroupMember | None:
     """Return the member that rejoins; None for a new member or one that replaces a static member."""
     if request.group_instance_id is not None and request.member_id:
-        return static_member_of_request(group, request.member_id, request.group_instance_id)
+        return group.sender(request.member_id, request.group_instance_id)
     return group.members.get(request.member_id)
 
 

@@ -172,6 +172,7 @@ RECORDS: Final = ModernRecords(
     target_key=ShareGroupTargetAssignmentMemberKey,
     target_metadata_key=ShareGroupTargetAssignmentMetadataKey,
     current_key=ShareGroupCurrentMemberAssignmentKey,
+    no_target={},
     target_value=lambda target: ShareGroupTargetAssignmentMemberValue(
         topic_partitions=topic_partitions(TopicPartition, target)
     ),

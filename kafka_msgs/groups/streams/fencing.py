@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafka_msgs.groups.member_timers import schedule_rebalance, schedule_session
-from kafka_msgs.groups.modern_group import STATIC_LEAVE_EPOCH, find_group, static_member_of_request
+from kafka_msgs.groups.modern_group import STATIC_LEAVE_EPOCH, find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.streams.extension import streams_extension
@@ -30,10 +30,7 @@ def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> Stream
     group = find_group(op, StreamsGroup, request.group_id)
     if request.shutdown_application:
         request_shutdown(group, request.member_id)
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        member = static_member_of_request(group, request.member_id, request.instance_id)
+    member = group.sender(request.member_id, request.instance_id)
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
         op.emit(*RECORDS.current(group.group_id, member.as_temporarily_left()))
     else:

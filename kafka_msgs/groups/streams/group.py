@@ -97,6 +97,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     kind: ClassVar[GroupKind] = "streams"
     protocol_type: ClassVar[str] = "streams"
     soft_class: ClassVar[type[DeadlineAndEpoch]] = StreamsSoftState
+    member_class: ClassVar[type[Any]] = StreamsGroupMember
     no_assignment: ClassVar[Mapping[str, Any]] = {"assigned": NO_TASKS, "revoking": NO_TASKS}
 
     soft: StreamsSoftState

@@ -177,10 +177,14 @@ class HeartbeatHandler:
         self.is_new = request.group_id not in op.state.groups
         self.group = self._find_group()
         self.replaced = self._replaced()
-        if request.instance_id is None:
-            self.member = membership.dynamic_member(self.group, request)
-        else:
-            self.member = membership.static_member(self.group, request, self.written, is_classic=classic is not None)
+        self.member = RECORDS.member_of_heartbeat(
+            self.group,
+            request,
+            request.member_id,
+            self.written,
+            lambda member: membership.owns_only_assigned(member, request),
+            takes_over=classic is not None,
+        )
         self.updated = self.member
         self.topology_epoch = self.group.topology_epoch
         self.update = EpochBump.NONE

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.errors import DecodeError
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern_group import STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TasksTupleWithEpochs
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 
@@ -114,7 +114,3 @@ class StreamsGroupMember:
     def as_temporarily_left(self) -> StreamsGroupMember:
         """Return the static member after it left temporarily."""
         return evolve(self, epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, assigned=self.assigned.with_epoch(0))
-
-    def as_new_member(self, member_id: str) -> StreamsGroupMember:
-        """Return the member that replaces this static member."""
-        return evolve(self, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)

@@ -10,7 +10,15 @@ from attrs import evolve
 from kafka_msgs.groups.modern_records import ModernRecords
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs, grouped, task_ids, task_set
+from kafka_msgs.groups.streams.tasks import (
+    NO_TARGET,
+    TaskId,
+    TasksTuple,
+    TasksTupleWithEpochs,
+    grouped,
+    task_ids,
+    task_set,
+)
 from kafka_msgs.messages import streams_group_current_member_assignment_value as current
 from kafka_msgs.messages import streams_group_target_assignment_member_value as target
 from kafka_msgs.messages.streams_group_current_member_assignment_key import StreamsGroupCurrentMemberAssignmentKey
@@ -108,6 +116,7 @@ RECORDS: Final = ModernRecords(
     target_key=StreamsGroupTargetAssignmentMemberKey,
     target_metadata_key=StreamsGroupTargetAssignmentMetadataKey,
     current_key=StreamsGroupCurrentMemberAssignmentKey,
+    no_target=NO_TARGET,
     target_value=_target_value,
     current_value=_current_value,
     with_current=_with_current,
