@@ -21,12 +21,11 @@ from kafka_msgs.groups.classic.member_requests import (
     group_unloaded,
     join_classic_group,
     leave_classic_group,
-    member_response,
     sync_classic_group,
 )
 from kafka_msgs.groups.classic.members import ClassicGroupState
 from kafka_msgs.groups.classic.rebalance import schedule_heartbeat_timeout
-from kafka_msgs.groups.classic_support import ClassicMemberSupport
+from kafka_msgs.groups.classic_support import ClassicMemberSupport, member_response
 from kafka_msgs.groups.consumer import classic_members as consumer
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.group import Group
@@ -57,11 +56,6 @@ _SEVERAL_LEAVE_FROM: Final = 3
 _NAMED_PROTOCOL_FROM: Final = 5
 
 
-def with_rebalance_timeout(request: JoinGroupRequest, version: int) -> JoinGroupRequest:
-    """Return the request with a rebalance timeout. Version 0 has none, so the session timeout is used."""
-    return request if version else evolve(request, rebalance_timeout_ms=request.session_timeout_ms)
-
-
 def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinGroupResponse]:
     """Return a future that settles ``answer``. A missing protocol name is null, or empty at versions without null."""
 
@@ -74,13 +68,6 @@ def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinG
     inner: Future[JoinGroupResponse] = Future()
     inner.add_done_callback(settle)
     return inner
-
-
-def check_sync(request: SyncGroupRequest, version: int) -> None:
-    """Refuse a request without its protocol at a version that has the protocol fields. Raises ``GroupError``."""
-    named = request.protocol_type is not None and request.protocol_name is not None
-    if version >= _NAMED_PROTOCOL_FROM and not named:
-        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def leave_single(
@@ -108,7 +95,7 @@ def _speech(op: OperationContext, group: Group | None) -> ClassicMemberSupport[A
     if isinstance(group, ConsumerGroup):
         return consumer.CLASSIC_SUPPORT
     extension = streams_extension(op) if isinstance(group, StreamsGroup) else None
-    return None if extension is None else extension.classic_support
+    return None if extension is None else extension.CLASSIC_SUPPORT
 
 
 # JoinGroup.
@@ -160,8 +147,9 @@ def _join(
     op: OperationContext, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
     converts = not op.quirks.versions_unread
-    if converts:
-        request = with_rebalance_timeout(request, context.version)
+    if converts and not context.version:
+        # Version 0 has no rebalance timeout.
+        request = evolve(request, rebalance_timeout_ms=request.session_timeout_ms)
     group = op.state.groups.get(request.group_id)
     speech = _speech(op, group)
     if speech is not None and group is not None and not group.is_empty:
@@ -169,15 +157,11 @@ def _join(
     answer: Future[JoinGroupResponse] = op.new_future()
     settled = join_future(answer, context.version) if converts else answer
     step = JoinContext(op=op, context=context, request=request, future=settled)
-    if group is None or group.kind == "classic" or _becomes_classic(group):
+    if group is None or group.kind == "classic" or (group.kind != "share" and group.is_empty):
         join_classic_group(step)
     else:
         step.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return answer
-
-
-def _becomes_classic(group: Group) -> bool:
-    return group.kind in ("consumer", "streams") and group.is_empty
 
 
 def _refuse_join(request: JoinGroupRequest, error: GroupError, version: int) -> JoinGroupResponse:
@@ -192,8 +176,9 @@ def sync(
     op: OperationContext, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Future[SyncGroupResponse]:
     """Return the assignment of a member, as soon as the leader has sent it."""
-    if not op.quirks.versions_unread:
-        check_sync(request, context.version)
+    named = request.protocol_type is not None and request.protocol_name is not None
+    if context.version >= _NAMED_PROTOCOL_FROM and not named and not op.quirks.versions_unread:
+        raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     group = op.state.groups.get(request.group_id)
     speech = _speech(op, group)
     if speech is not None and group is not None and not group.is_empty:
@@ -271,34 +256,24 @@ def describe(
     op: OperationContext, context: RequestContext, request: DescribeGroupsRequest, group_ids: Sequence[str]
 ) -> list[DescribedGroup]:
     """Describe classic groups."""
-    return [_describe(op, context.version, group_id) for group_id in group_ids]
-
-
-def _describe(op: OperationContext, version: int, group_id: str) -> DescribedGroup:
-    group = op.state.groups.get(group_id)
-    if isinstance(group, ClassicGroup):
-        return group.describe()
-    reported = version >= _NOT_FOUND_FROM
-    return DescribedGroup(
-        error_code=ErrorCode.GROUP_ID_NOT_FOUND if reported else ErrorCode.NONE,
-        error_message=_missing(group_id, group) if reported else None,
-        group_id=group_id,
-        group_state=ClassicGroupState.DEAD.value,
-    )
-
-
-def _missing(group_id: str, group: Group | None) -> str:
-    return f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
+    described = []
+    for group_id in group_ids:
+        group = op.state.groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            described.append(group.describe())
+            continue
+        shown = DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
+        if context.version >= _NOT_FOUND_FROM:
+            reason = "not found" if group is None else "is not a classic group"
+            message = f"Group {group_id} {reason}."
+            shown = evolve(shown, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=message)
+        described.append(shown)
+    return described
 
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=JoinGroupRequest,
-            handle=join,
-            refuse=_refuse_join,
-            check=_check_join,
-        ),
+        SingleGroupApi(request=JoinGroupRequest, handle=join, refuse=_refuse_join, check=_check_join),
         SingleGroupApi(request=SyncGroupRequest, handle=sync),
         SingleGroupApi(request=HeartbeatRequest, handle=heartbeat, refuse=_refuse_heartbeat),
         SingleGroupApi(request=LeaveGroupRequest, handle=leave, refuse=_refuse_leave),
@@ -311,7 +286,6 @@ PROTOCOL: Final = GroupProtocol(
         ),
     ),
     appliers={GroupMetadataKey: apply_group_metadata},
-    new_simple_group=ClassicGroup,
     on_loaded={"classic": group_loaded},
     on_unloaded={"classic": group_unloaded},
 )

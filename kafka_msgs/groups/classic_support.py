@@ -16,15 +16,8 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern_group import (
-    Fence,
-    ModernGroup,
-    ModernMember,
-    member_timer,
-    require_static_member,
-    schedule_session,
-    static_member_of_request,
-)
+from kafka_msgs.groups.member_timers import Fence, join_timer_key, member_timer, schedule_session, sync_timer_key
+from kafka_msgs.groups.modern_group import ModernGroup, ModernMember
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -40,10 +33,10 @@ from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 __all__ = [
     "ClassicMemberSupport",
     "ClassicMetadata",
-    "join_timer_key",
+    "member_response",
+    "refuse_unknown_member_id",
     "requires_known_member_id",
     "schedule_sync_timeout",
-    "sync_timer_key",
 ]
 
 _FIRST_JOIN_IN_TWO_STEPS: Final = 4
@@ -100,8 +93,8 @@ class ClassicMemberSupport(Generic[G, M]):
     """The support of one kind of group for members of the classic protocol.
 
     ``join`` handles JoinGroup. ``assignment`` returns the assignment of a member as bytes. ``may_advance`` returns
-    whether a waiting member would now get partitions or tasks of other members. ``fence`` removes a member, and
-    ``remove`` several members in one operation. All handlers raise ``GroupError``.
+    whether a waiting member would now get partitions or tasks of other members. ``remove`` removes members. All
+    handlers raise ``GroupError``.
     """
 
     join: Callable[
@@ -109,8 +102,7 @@ class ClassicMemberSupport(Generic[G, M]):
     ]
     assignment: Callable[[OperationContext, G, M, ClassicMetadata], bytes]
     may_advance: Callable[[OperationContext, G, M], bool]
-    fence: Fence
-    remove: Callable[[OperationContext, G, Sequence[M]], None]
+    remove: Fence
 
     def sync(self, op: OperationContext, group: G, request: SyncGroupRequest) -> SyncGroupResponse:
         """Return the assignment of a member."""
@@ -130,7 +122,7 @@ class ClassicMemberSupport(Generic[G, M]):
         def synced(error: ApiError | None) -> None:
             if error is None:
                 op.timers.cancel(sync_timer_key(group.group_id, request.member_id))
-                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+                schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.remove)
 
         op.on_committed(synced)
         return SyncGroupResponse(
@@ -140,7 +132,7 @@ class ClassicMemberSupport(Generic[G, M]):
     def heartbeat(self, op: OperationContext, group: G, request: HeartbeatRequest) -> HeartbeatResponse:
         """Respond to a heartbeat: REBALANCE_IN_PROGRESS if the member must rejoin."""
         member, classic = _known_member(group, request.member_id, request.group_instance_id, request.generation_id)
-        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.fence)
+        schedule_session(op, group, request.member_id, classic.session_timeout_ms, self.remove)
         if member.epoch < group.assignment_epoch or member.is_revoking or self.may_advance(op, group, member):
             self._schedule_join_timeout(op, group, member)
             return HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
@@ -150,7 +142,7 @@ class ClassicMemberSupport(Generic[G, M]):
         """Fence a member that does not rejoin within its rebalance timeout."""
         key = join_timer_key(group.group_id, member.member_id)
         if not op.timers.is_scheduled(key):
-            operation = member_timer(group.kind, group.group_id, member.member_id, self.fence)
+            operation = member_timer(group.kind, group.group_id, member.member_id, self.remove)
             op.timers.schedule(key, member.rebalance_timeout_ms, operation)
 
     def leave(self, op: OperationContext, group: G, request: LeaveGroupRequest) -> LeaveGroupResponse:
@@ -160,15 +152,13 @@ class ClassicMemberSupport(Generic[G, M]):
         for identity in request.members:
             error = ErrorCode.NONE
             try:
-                member: M = _leaving_member(group, identity)
+                instance_id = identity.group_instance_id
+                member_id = identity.member_id or group.static_members.get(instance_id or "", "")
+                member: M = group.sender(member_id, instance_id)
                 leaving[member.member_id] = member
             except GroupError as refused:
                 error = ErrorCode(refused.error)
-            responses.append(
-                MemberResponse(
-                    member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-                )
-            )
+            responses.append(member_response(identity, error))
         self.remove(op, group, list(leaving.values()))
         return LeaveGroupResponse(members=tuple(responses))
 
@@ -177,7 +167,7 @@ def _known_member(
     group: ModernGroup[M, Any], member_id: str, instance_id: str | None, generation: int
 ) -> tuple[M, ClassicMetadata]:
     """Return a classic protocol member at its generation, and its reported metadata. Raises ``GroupError``."""
-    member = group.member(member_id) if instance_id is None else static_member_of_request(group, member_id, instance_id)
+    member = group.sender(member_id, instance_id)
     if member.classic is None:
         raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member.member_id} does not use the classic protocol.")
     if generation != member.epoch:
@@ -186,18 +176,22 @@ def _known_member(
     return member, member.classic
 
 
-def _leaving_member(group: ModernGroup[M, Any], identity: MemberIdentity) -> M:
-    if identity.group_instance_id is None:
-        return group.member(identity.member_id)
-    if not identity.member_id:
-        return require_static_member(group, identity.group_instance_id)
-    return static_member_of_request(group, identity.member_id, identity.group_instance_id)
+def member_response(identity: MemberIdentity, error: int) -> MemberResponse:
+    """Return the result of LeaveGroup for one member."""
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)
 
 
 def requires_known_member_id(context: RequestContext, request: JoinGroupRequest) -> bool:
     """Return whether a member must rejoin with its assigned id before it is in the group (KIP-394)."""
     is_new = not request.member_id and request.group_instance_id is None
     return is_new and context.version >= _FIRST_JOIN_IN_TWO_STEPS
+
+
+def refuse_unknown_member_id(op: OperationContext, member_id: str) -> Future[JoinGroupResponse]:
+    """Respond with a member's new id, with which it must rejoin."""
+    promise: Future[JoinGroupResponse] = op.new_future()
+    promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
+    return promise
 
 
 def schedule_sync_timeout(
@@ -207,13 +201,3 @@ def schedule_sync_timeout(
     schedule_session(op, group, member_id, request.session_timeout_ms, fence)
     operation = member_timer(group.kind, group.group_id, member_id, fence)
     op.timers.schedule(sync_timer_key(group.group_id, member_id), request.rebalance_timeout_ms, operation)
-
-
-def join_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a classic protocol member must rejoin."""
-    return f"join-{group_id}-{member_id}"
-
-
-def sync_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of the timer within which a member of the classic protocol must send SyncGroup."""
-    return f"sync-{group_id}-{member_id}"

@@ -20,6 +20,7 @@ from kafka_msgs.errors import InternalError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups import classic_protocol as classic
 from kafka_msgs.groups import group_admin
+from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.compat.quirks import Quirks
 from kafka_msgs.groups.config import CoordinatorConfig, ForcedTarget, GroupConfig
 from kafka_msgs.groups.consumer import protocol as consumer
@@ -32,13 +33,7 @@ from kafka_msgs.groups.profiles import SHIPPED, Profile
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.request_routing import ReplyCallback, handle_multi, handle_single
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
-from kafka_msgs.groups.runtime.output import (
-    CoordinatorOutput,
-    MarkerAppend,
-    ProducerIdAndEpoch,
-    RecordAppend,
-    Reply,
-)
+from kafka_msgs.groups.runtime.output import CoordinatorOutput, MarkerAppend, ProducerIdAndEpoch, RecordAppend, Reply
 from kafka_msgs.groups.runtime.shard_runtime import CoordinatorDefinition
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
@@ -73,10 +68,9 @@ class ProtocolHooks:
         self, services: GroupServices, new_changes: Callable[[], UncommittedChanges]
     ) -> CoordinatorDefinition[ShardState, OperationContext]:
         """Return the definition of the coordinator for the runtime."""
-        makers = [each.new_simple_group for each in self.protocols if each.new_simple_group is not None]
         return CoordinatorDefinition(
             topic=OFFSETS_TOPIC,
-            new_state=partial(ShardState, makers[0] if makers else _no_group),
+            new_state=partial(ShardState, ClassicGroup),
             new_operation=partial(OperationContext, services),
             appliers={cls: applier for each in self.protocols for cls, applier in each.appliers.items()},
             write_timeout_ms=services.config.offsets_commit_timeout_ms,
@@ -145,10 +139,6 @@ class ProtocolHooks:
 
 def _bind(hook: Callable[..., None], *arguments: object) -> Callable[[OperationContext], None]:
     return lambda op: hook(op, *arguments)
-
-
-def _no_group(group_id: str) -> Group:
-    raise InternalError(reason="no protocol makes groups for offsets alone")
 
 
 class GroupCoordinator(CoordinatorRuntime[ShardState, OperationContext]):

@@ -14,15 +14,7 @@ from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.list_groups_response import ListedGroup
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 
-__all__ = [
-    "CommitCheck",
-    "Committer",
-    "ExpiryCondition",
-    "Group",
-    "OffsetAndPosition",
-    "group_not_found",
-    "is_expired",
-]
+__all__ = ["CommitCheck", "Committer", "ExpiryCondition", "Group", "OffsetAndPosition", "group_not_found", "is_expired"]
 
 
 class OffsetAndPosition(NamedTuple):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, client_error_for
 from kafka_msgs.groups.offsets.appliers import delete_all_offsets
@@ -17,7 +19,7 @@ from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import begin_deletion, delete_share_state
 from kafka_msgs.groups.streams.description_cleanup import delete_descriptions
 from kafka_msgs.messages.delete_groups_request import DeleteGroupsRequest
@@ -69,72 +71,65 @@ def _delete_groups(
     """
     results: Future[Sequence[DeletableGroupResult]] = Future()
     asked = [group_id for group_id in request.groups_names if group_id in group_ids]
-    refused, doomed = _prepare_share_groups(op, context, asked)
     ordered = hash_map_order(asked, capacity=copy_capacity(len(asked)))
-    rest: list[str] = []
+    outcomes, doomed = _prepare_share_groups(op, asked)
 
     def clean_up(error: ApiError | None) -> None:
         if error is None:
-            refused.extend(_forget_share_states(op, context, doomed))
-            known = {result.group_id for result in refused}
-            rest.extend(group_id for group_id in ordered if group_id not in known)
-            delete_descriptions(op, rest).add_done_callback(delete)
+            outcomes.update(_forget_share_states(op, doomed))
+            rest = [group_id for group_id in ordered if group_id not in outcomes]
+            delete_descriptions(op, rest).add_done_callback(partial(delete, rest))
 
-    def delete(described: Future[Mapping[str, GroupError]]) -> None:
+    def delete(rest: Sequence[str], described: Future[Mapping[str, GroupError]]) -> None:
         errors = described.value or {}
-        stay = [_refuse_delete(group_id, errors[group_id], context.version) for group_id in rest if group_id in errors]
+        outcomes.update((group_id, errors[group_id]) for group_id in rest if group_id in errors)
         left = [group_id for group_id in rest if group_id not in errors]
-        if not left:
-            results.resolve([*refused, *stay])
-            return
+        ended = op.submit(lambda step: _delete(step, left)) if left else Future.from_value({})
+        ended.add_done_callback(partial(answer, left))
 
-        def deleted(done: Future[Sequence[DeletableGroupResult]]) -> None:
-            error = None if done.error is None else client_error_for(done.error)
-            failed = [] if error is None else [_refuse_delete(group_id, error, context.version) for group_id in left]
-            results.resolve([*refused, *stay, *(done.value or failed)])
-
-        op.submit(lambda step: _delete(step, context, left)).add_done_callback(deleted)
+    def answer(left: Sequence[str], ended: Future[dict[str, GroupError | None]]) -> None:
+        error = ended.error
+        outcomes.update(ended.result() if error is None else dict.fromkeys(left, client_error_for(error)))
+        results.resolve([_result(group_id, error, context.version) for group_id, error in outcomes.items()])
 
     op.on_committed(clean_up)
     return results
 
 
 def _prepare_share_groups(
-    op: OperationContext, context: RequestContext, group_ids: Sequence[str]
-) -> tuple[list[DeletableGroupResult], dict[str, Partitions]]:
+    op: OperationContext, group_ids: Sequence[str]
+) -> tuple[dict[str, GroupError | None], dict[str, Partitions]]:
     """Start to delete the state of share groups.
 
-    Return the results of groups that cannot be deleted, and the partitions with state of the remaining groups.
+    Return the errors of groups that cannot be deleted, and the partitions with state of the remaining groups.
     """
     begun: list[ShareGroup] = []
-    refused: dict[str, DeletableGroupResult] = {}
+    errors: dict[str, GroupError] = {}
     for group_id in group_ids:
         group = op.state.groups.get(group_id)
         if isinstance(group, ShareGroup):
             try:
                 group.validate_delete(op)
             except GroupError as error:
-                refused[group_id] = _refuse_delete(group_id, error, context.version)
+                errors[group_id] = error
             else:
                 begun.append(group)
     doomed = begin_deletion(op, begun)
-    return [refused[group_id] for group_id in hash_map_order(refused)], doomed
+    return {group_id: errors[group_id] for group_id in hash_map_order(errors)}, doomed
 
 
-def _forget_share_states(
-    op: OperationContext, context: RequestContext, doomed: Mapping[str, Partitions]
-) -> Iterator[DeletableGroupResult]:
-    """Delete the state of groups in the share coordinator. Yield the results of groups whose deletion failed."""
+def _forget_share_states(op: OperationContext, doomed: Mapping[str, Partitions]) -> Iterator[tuple[str, GroupError]]:
+    """Delete the state of groups in the share coordinator. Yield the errors of groups whose deletion failed."""
     for group_id, partitions in doomed.items():
         try:
             delete_share_state(op, group_id, partitions)
         except GroupError as error:
-            yield _refuse_delete(group_id, error, context.version)
+            yield group_id, error
 
 
-def _delete(op: OperationContext, context: RequestContext, group_ids: Sequence[str]) -> Sequence[DeletableGroupResult]:
-    """Delete groups, and return the result for each of them."""
-    results: list[DeletableGroupResult] = []
+def _delete(op: OperationContext, group_ids: Sequence[str]) -> dict[str, GroupError | None]:
+    """Delete groups. Return the errors of groups that cannot be deleted, and None for the others."""
+    outcomes: dict[str, GroupError | None] = {}
     for group_id in group_ids:
         group = op.state.groups.get(group_id)
         try:
@@ -142,16 +137,18 @@ def _delete(op: OperationContext, context: RequestContext, group_ids: Sequence[s
                 raise group_not_found(group_id)
             group.validate_delete(op)
         except GroupError as error:
-            results.append(_refuse_delete(group_id, error, context.version))
-            continue
-        delete_all_offsets(op, group_id)
-        group.emit_tombstones(op)
-        group.cancel_timers(op)
-        results.append(DeletableGroupResult(group_id=group_id))
-    return results
+            outcomes[group_id] = error
+        else:
+            delete_all_offsets(op, group_id)
+            group.emit_tombstones(op)
+            group.cancel_timers(op)
+            outcomes[group_id] = None
+    return outcomes
 
 
-def _refuse_delete(group_id: str, error: GroupError, version: int) -> DeletableGroupResult:
+def _result(group_id: str, error: GroupError | None, version: int) -> DeletableGroupResult:
+    if error is None:
+        return DeletableGroupResult(group_id=group_id)
     message = error.message if error.error == ErrorCode.GROUP_DELETION_FAILED else None
     return DeletableGroupResult(group_id=group_id, error_code=error.error, error_message=message)
 
@@ -162,7 +159,7 @@ def _schedule_count(op: OperationContext) -> None:
 
 def _count_groups(op: OperationContext) -> None:
     states = ((group.kind, group.state_name()) for group in op.state.groups.values())
-    op.metrics.groups[op.partition] = Counter(states)
+    op.services.metrics.groups[op.partition] = Counter(states)
     _schedule_count(op)
 
 
@@ -179,7 +176,7 @@ PROTOCOL: Final = GroupProtocol(
             request=DeleteGroupsRequest,
             groups=_groups_to_delete,
             handle=_delete_groups,
-            refuse=_refuse_delete,
+            refuse=_result,
             respond=lambda request, results, version: DeleteGroupsResponse(results=tuple(results)),
             is_read_only=lambda request: False,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -48,7 +49,8 @@ class GroupServices:
 
     ``image`` has the topics of the cluster. ``plugin`` is the plugin for topology descriptions, or None.
     ``share_persister`` stores the state of share partitions. ``forced_targets`` has the consumer groups whose target
-    assignment a test chooses, and ``group_configs`` the groups with their own configs.
+    assignment a test chooses, and ``group_configs`` the groups with their own configs. ``new_id`` returns the text of a
+    random UUID.
     """
 
     config: CoordinatorConfig
@@ -66,8 +68,8 @@ class GroupServices:
 
     def __attrs_post_init__(self) -> None:
         self.default_group_config = self.config.for_group({})
-        load = self.profile.load_streams_extension
-        self.streams_extension = None if load is None else load()
+        name = self.profile.streams_extension
+        self.streams_extension = None if name is None else import_module(name)
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
@@ -77,58 +79,25 @@ class GroupServices:
 class GroupOperation(ShardOperation):
     """An operation on one group, without access to the other groups of its shard.
 
-    ``image`` has the topics of the cluster.
+    ``image`` has the topics of the cluster, and ``services`` the services of the coordinator.
     """
 
-    __slots__ = ("_services", "config", "image", "profile", "quirks", "topics_to_create")
+    __slots__ = ("config", "image", "profile", "quirks", "services", "topics_to_create")
 
     def __init__(
-        self,
-        services: GroupServices,
-        shard: ShardAccess,
-        producer_id: int,
-        reply: Callable[[Future[Any]], None] | None,
+        self, services: GroupServices, shard: ShardAccess, producer_id: int, reply: Callable[[Future[Any]], None] | None
     ) -> None:
         super().__init__(shard, producer_id, reply)
-        self._services = services
+        self.services = services
         self.image: TopicsImage = services.image
         self.config: CoordinatorConfig = services.config
         self.profile: Profile = services.profile
         self.quirks: Quirks = services.quirks
         self.topics_to_create: list[Any] = []
 
-    @property
-    def metrics(self) -> Metrics:
-        """The metrics of the coordinator."""
-        return self._services.metrics
-
-    @property
-    def streams_extension(self) -> Any:
-        """The extension of streams groups by the profile, or None."""
-        return self._services.streams_extension
-
-    @property
-    def topology_plugin(self) -> Any:
-        """The coordinator's plugin for topology descriptions, or None."""
-        return self._services.plugin
-
-    @property
-    def share_persister(self) -> SharePersister:
-        """The store for the state of share partitions."""
-        return self._services.share_persister
-
-    def forced_target(self, group_id: str) -> ForcedTarget | None:
-        """Return the target assignment that a test forces on a consumer group, or None."""
-        return self._services.forced_targets.get(group_id)
-
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
-        services = self._services
-        return services.group_configs.get(group_id, services.default_group_config)
-
-    def new_id(self) -> str:
-        """Return a new id: the text of a random UUID."""
-        return self._services.new_id()
+        return self.services.group_config(group_id)
 
     def stop_timer(self, key: str) -> None:
         """Cancel the timer of a key. If the append of this operation fails, the timer is restored."""
@@ -139,7 +108,8 @@ class GroupOperation(ShardOperation):
 
     def count_metric(self, name: str, number: int = 1) -> None:
         """Count events for the metrics when the records of this operation are committed."""
-        self.on_committed(lambda error: self.metrics.record(name, number) if error is None else None)
+        counts = self.services.metrics.counts
+        self.on_committed(lambda error: counts.update({name: number}) if error is None else None)
 
     def create_topics(self, topics: Iterable[Any]) -> None:
         """Request topics from the broker (``CreatableTopic`` of CreateTopics), as part of the reply."""

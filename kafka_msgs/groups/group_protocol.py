@@ -19,7 +19,6 @@ from attrs import field, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.group import Group
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
@@ -42,7 +41,6 @@ __all__ = [
     "check_group_id",
     "client_error_for",
     "describe_api",
-    "each_group",
 ]
 
 Req = TypeVar("Req", bound=Request[Any])
@@ -105,17 +103,45 @@ class MultiGroupApi(Generic[Req, Res, Item]):
     one_operation_each: bool = False
 
 
+_OF_ONE_GROUP: Final = (
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.UNSUPPORTED_VERSION,
+)
+"""Errors of one group of a description request. Any other error applies to all groups of the request."""
+
+
 def describe_api(
     request: type[Any],
-    handle: Callable[[OperationContext, RequestContext, Any, Sequence[str]], Sequence[Item]],
-    refuse: Callable[[str, GroupError, int], Item],
-) -> MultiGroupApi[Any, Any, Item]:
-    """Return an api that describes groups of one kind."""
+    cls: type[Any],
+    describe: Callable[[OperationContext, Any, str], Any],
+    refuse: Callable[[str, GroupError, int], Any] | None = None,
+) -> MultiGroupApi[Any, Any, Any]:
+    """Return an api that describes groups of one kind.
+
+    ``describe`` returns the description of a group, of the class ``cls``, or raises ``GroupError``. ``refuse`` returns
+    the description for an error of all groups of a partition.
+    """
+
+    def with_error(group_id: str, error: GroupError, version: int) -> Any:
+        return cls(group_id=group_id, error_code=error.error, error_message=error.message)
+
+    def handle(op: OperationContext, context: RequestContext, asked: Any, group_ids: Sequence[str]) -> list[Any]:
+        described = []
+        for group_id in group_ids:
+            try:
+                described.append(describe(op, asked, group_id))
+            except GroupError as error:
+                if error.error not in _OF_ONE_GROUP:
+                    raise
+                described.append(with_error(group_id, error, context.version))
+        return described
+
     return MultiGroupApi(
         request=request,
         groups=lambda request, version: ((group_id or None, group_id) for group_id in request.group_ids),
         handle=handle,
-        refuse=refuse,
+        refuse=refuse or with_error,
         respond=lambda request, groups, version: request.response_class()(groups=tuple(groups)),
     )
 
@@ -155,8 +181,7 @@ class GroupProtocol:
     """The definition of a protocol for the coordinator.
 
     ``appliers`` has the applier of each key class. ``apply_end_transaction`` applies the end of a transaction to the
-    state: it gets the state, the changes, the producer id, and whether the transaction committed. ``new_simple_group``
-    creates the group for offsets of a group that no member has joined.
+    state: it gets the state, the changes, the producer id, and whether the transaction committed.
 
     ``on_loaded`` and ``on_unloaded`` are called for each group of the kind when a partition was loaded, and when the
     coordinator resigns from it. ``on_started`` is called when all groups of the partition are loaded.
@@ -171,7 +196,6 @@ class GroupProtocol:
     apis: tuple[Api, ...] = ()
     appliers: Mapping[type[Message], Applier] = field(factory=dict)
     apply_end_transaction: Callable[[ShardState, Changes, int, bool], None] | None = None
-    new_simple_group: Callable[[str], Group] | None = None
     on_loaded: GroupHooks = field(factory=dict)
     on_unloaded: GroupHooks = field(factory=dict)
     on_started: tuple[Callable[[OperationContext], None], ...] = ()
@@ -180,22 +204,6 @@ class GroupProtocol:
     on_topics_deleted: tuple[Callable[[OperationContext, TopicChange], None], ...] = ()
     on_topic_creation_failed: Callable[[OperationContext, str, str], None] | None = None
     cleanup: Callable[[OperationContext], None] | None = None
-
-
-def each_group(
-    group_ids: Iterable[str],
-    answer: Callable[[str], Item],
-    refuse: Callable[[str, GroupError, int], Item],
-    version: int,
-) -> list[Item]:
-    """Return the item from ``answer`` for each group, or the item from ``refuse`` for groups that it refuses."""
-    items = []
-    for group_id in group_ids:
-        try:
-            items.append(answer(group_id))
-        except GroupError as error:
-            items.append(refuse(group_id, error, version))
-    return items
 
 
 _OPERATION_ERRORS: Final[Mapping[int, ErrorCode]] = {

@@ -42,10 +42,6 @@ class Metrics:
     counts: Counter[str] = field(factory=Counter)
     groups: dict[int, Counter[tuple[str, str]]] = field(factory=dict)
 
-    def record(self, name: str, count: int = 1) -> None:
-        """Count events."""
-        self.counts[name] += count
-
     def group_count(self, kind: str, state: str | None = None) -> int:
         """Return the number of groups of a kind, or the number in a state such as ``Stable``."""
         return sum(

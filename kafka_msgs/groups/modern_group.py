@@ -1,23 +1,25 @@
 """The common base of consumer groups, share groups and streams groups: ``ModernGroup`` of Kafka.
 
 Each of these groups has a group epoch, a target assignment with a separate epoch, and members that follow the target by
-their member epochs. This module implements that state, the appliers of the records that have the same shape in all
-three kinds, and the member timers. Each kind defines its members' assignments and their steps towards the target.
+their member epochs. This module implements that state, ``modern_records`` its records, and ``member_timers`` the timers
+of the members. Each kind defines its members' assignments and their steps towards the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from attrs import define
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
 from kafka_msgs.groups.group import Committer, ExpiryCondition, Group, is_expired
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.operation import OperationContext, ShardState
-from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap
+from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
 
@@ -29,24 +31,16 @@ __all__ = [
     "ModernGroup",
     "ModernMember",
     "can_compute_assignment",
+    "check_assignment_epoch",
     "check_capacity",
-    "check_fetch",
+    "check_names",
     "committing_member",
-    "epoch_name",
+    "current_target",
     "fenced_epoch",
     "find_group",
-    "group_of_record",
-    "member_timer",
-    "rebalance_timer_key",
-    "remove_group",
-    "remove_target_metadata",
-    "require_static_member",
-    "schedule_rebalance",
-    "schedule_session",
-    "session_timer_key",
-    "set_target_metadata",
+    "invalid_request",
+    "members_after",
     "stale",
-    "static_member_of_request",
     "unreleased_instance",
 ]
 
@@ -58,8 +52,9 @@ STATIC_LEAVE_EPOCH: Final = -2
 """The epoch that a static member sends to leave temporarily. Its membership is preserved."""
 
 _FIRST_EPOCH: Final = 1
-_NO_ASSIGNMENT: Final = -1
 _REFRESH_INTERVAL_MS: Final = 2**31 - 1
+_BLANKS: Final = "".join(map(chr, range(33)))
+"""The characters that Java's ``String.trim`` removes."""
 
 
 class ModernMember(Protocol):
@@ -67,6 +62,10 @@ class ModernMember(Protocol):
 
     @property
     def member_id(self) -> str: ...
+
+    @property
+    def instance_id(self) -> str | None:
+        """The name of a static member; None for a dynamic one."""
 
     @property
     def epoch(self) -> int:
@@ -97,6 +96,8 @@ class ModernGroup(Group, Generic[M, A]):
 
     ``targets`` has the target assignment by member. ``static_members`` has the member id by instance id.
     ``assignment_timestamp`` is in ms; 0 means that the target may be computed immediately.
+
+    A kind sets ``member_class``, and ``no_assignment``: the fields of a member without partitions or tasks.
     """
 
     __slots__ = (
@@ -111,6 +112,8 @@ class ModernGroup(Group, Generic[M, A]):
     soft: DeadlineAndEpoch
 
     soft_class: ClassVar[type[DeadlineAndEpoch]] = DeadlineAndEpoch
+    member_class: ClassVar[type[Any]]
+    no_assignment: ClassVar[Mapping[str, Any]]
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -140,7 +143,14 @@ class ModernGroup(Group, Generic[M, A]):
 
     def validate_offset_fetch(self, op: GroupOperation, *, member_id: str | None, epoch: int) -> None:
         """Check that a member sends its own epoch to fetch offsets. A request without a member may fetch all."""
-        check_fetch(op, self, member_id, epoch)
+        if member_id is None and epoch < 0:
+            return
+        if member_id is None and op.quirks.fetch_needs_member_id:
+            raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        member: Any = self.member(member_id or "")
+        if epoch != member.epoch:
+            known = f"the expected member epoch {member.epoch}"
+            raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
 
     def validate_offset_delete(self, op: GroupOperation) -> None:
         """Accept: topics that the group reads are excluded one by one."""
@@ -161,13 +171,56 @@ class ModernGroup(Group, Generic[M, A]):
         """Return a member. Raises ``GroupError`` with UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
-            raise unknown_member(member_id, self.group_id)
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, message)
         return member
+
+    def new_member(self, member_id: str) -> M:
+        """Return a member without any record."""
+        made: M = self.member_class(member_id=member_id)
+        return made
 
     def static_member(self, instance_id: str | None) -> M | None:
         """Return the member that has an instance id, or None."""
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         return None if member_id is None else self.member(member_id)
+
+    def sender(self, member_id: str, instance_id: str | None) -> M:
+        """Return the member that sent a request.
+
+        Raises ``GroupError``: UNKNOWN_MEMBER_ID for an unknown id, FENCED_INSTANCE_ID if another member has it.
+        """
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            owner = member.member_id
+            message = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner}."
+            raise GroupError(ErrorCode.FENCED_INSTANCE_ID, message)
+        return member
+
+    def put_member(self, state: ShardState, changes: Changes, member: M) -> None:
+        """Add or replace a member, and update the derived state. For appliers."""
+        old = self.members.get(member.member_id)
+        changes.set(self.members, member.member_id, member)
+        if old is not None and old.instance_id is not None:
+            changes.delete(self.static_members, old.instance_id)
+        if member.instance_id is not None:
+            changes.set(self.static_members, member.instance_id, member.member_id)
+        self.recount(state, changes, old, member)
+
+    def remove_member(self, state: ShardState, changes: Changes, member: M) -> None:
+        """Remove a member, and update the derived state. For appliers."""
+        changes.delete(self.members, member.member_id)
+        if member.instance_id is not None:
+            changes.delete(self.static_members, member.instance_id)
+        self.recount(state, changes, member, None)
+
+    @abstractmethod
+    def recount(self, state: ShardState, changes: Changes, old: M | None, new: M | None) -> None:
+        """Update the state that is derived from the members, after a member was added, replaced or removed."""
 
     def request_refresh(self) -> None:
         """Compute the hash of the topics' metadata at the next heartbeat."""
@@ -177,10 +230,10 @@ class ModernGroup(Group, Generic[M, A]):
         """Return whether the hash must be computed: it has expired, or the epoch stored with it was undone."""
         return now >= self.soft.deadline_ms or self.epoch < self.soft.epoch
 
-    def refreshed(self, now: int) -> None:
-        """Record that the hash was computed."""
+    def refreshed(self, now: int, epoch: int) -> None:
+        """Record that the hash was computed for a group epoch."""
         self.soft.deadline_ms = now + _REFRESH_INTERVAL_MS
-        self.soft.epoch = self.epoch
+        self.soft.epoch = epoch
 
 
 def find_group(op: OperationContext, cls: type[G], group_id: str, name: str = "Group") -> G:
@@ -190,6 +243,40 @@ def find_group(op: OperationContext, cls: type[G], group_id: str, name: str = "G
         return group
     message = f"{name} {group_id} not found." if group is None else f"Group {group_id} is not a {cls.kind} group."
     raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def members_after(group: ModernGroup[M, Any], member: M | None, replaced: str | None) -> dict[str, M]:
+    """Return the members after a request, in the order of Kafka's ``HashMap`` of them.
+
+    ``member`` is the updated member that sent the request, and ``replaced`` the id of the member that it replaces.
+    """
+    members = {each: group.members[each] for each in iter_kafka_order(group.members) if each != replaced}
+    if member is not None:
+        members[member.member_id] = member
+    return {each: members[each] for each in hash_map_order(members)}
+
+
+def current_target(group: ModernGroup[Any, A], member_id: str, replaced: str | None) -> Mapping[str, A]:
+    """Return the targets by member, after a member has replaced the member with the id ``replaced``."""
+    if replaced is None:
+        return group.targets
+    targets = dict(group.targets)
+    target = targets.pop(replaced, None)
+    if target is not None:
+        targets[member_id] = target
+    return targets
+
+
+def invalid_request(message: str) -> GroupError:
+    """Return the error of a request that breaks a rule."""
+    return GroupError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_names(*names: tuple[str, str | None]) -> None:
+    """Refuse a name that is set but blank. Each name comes with its label."""
+    for label, name in names:
+        if name is not None and not name.strip(_BLANKS):
+            raise invalid_request(f"{label} can't be empty.")
 
 
 def check_capacity(group: ModernGroup[Any, Any], size: int, member_id: str, instance_id: str | None = None) -> None:
@@ -218,139 +305,12 @@ def unreleased_instance(member_id: str, instance_id: str | None, owner_id: str) 
     return GroupError(ErrorCode.UNRELEASED_INSTANCE_ID, message)
 
 
-def require_static_member(group: ModernGroup[M, Any], instance_id: str | None) -> M:
-    """Return the member that has an instance id. Raises ``GroupError`` with UNKNOWN_MEMBER_ID if it is unknown."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    return member
-
-
-def static_member_of_request(group: ModernGroup[M, Any], member_id: str, instance_id: str | None) -> M:
-    """Return the static member that sent a request.
-
-    Raises ``GroupError``: UNKNOWN_MEMBER_ID for an unknown instance id, FENCED_INSTANCE_ID if another member has it.
-    """
-    member = require_static_member(group, instance_id)
-    if member.member_id != member_id:
-        message = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}."
-        raise GroupError(ErrorCode.FENCED_INSTANCE_ID, message)
-    return member
-
-
-def unknown_member(member_id: str, group_id: str) -> GroupError:
-    """Return the error for a member that is not in the group."""
-    return GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
-
-
 def can_compute_assignment(group: ModernGroup[Any, Any], interval_ms: int, now: int) -> bool:
     """Return whether the target assignment may be computed: ``interval_ms`` must have passed since the last time."""
     return not group.assignment_timestamp or not interval_ms or now >= group.assignment_timestamp + interval_ms
 
 
-def group_of_record(state: ShardState, changes: Changes, cls: type[G], group_id: str, *, create: bool) -> G | None:
-    """Return the group of a record, for an applier.
-
-    If ``create`` is set, a group that does not exist is created. Otherwise the result is None, because a tombstone
-    needs no group. A group that only has offsets is replaced by a group of the record's kind. Raises ``GroupError`` for
-    a group of another kind.
-    """
-    group = state.groups.get(group_id)
-    if isinstance(group, cls):
-        return group
-    if group is not None and not group.is_simple:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Group {group_id} is not a {cls.kind} group")
-    if group is None and not create:
-        return None
-    made = cls(group_id)
-    entry: Group = made
-    changes.set(state.groups, group_id, entry)
-    return made
-
-
-def set_target_metadata(changes: Changes, group: ModernGroup[Any, Any], epoch: int, timestamp: int) -> None:
-    """Apply the epoch of a target assignment."""
-    changes.assign(group, "assignment_epoch", epoch)
-    changes.assign(group, "assignment_timestamp", timestamp)
-
-
-def remove_target_metadata(changes: Changes, group: ModernGroup[Any, Any]) -> None:
-    """Apply the tombstone of the epoch of a target assignment. Raises ``GroupError`` if a member has a target."""
-    _require(not group.targets, group, "the target assignment has members")
-    set_target_metadata(changes, group, _NO_ASSIGNMENT, 0)
-
-
-def remove_group(state: ShardState, changes: Changes, group: ModernGroup[Any, Any]) -> None:
-    """Apply the tombstone of a group. Raises ``GroupError`` if other records of the group remain."""
-    _require(not group.members, group, "the group has members")
-    _require(not group.targets, group, "the target assignment has members")
-    _require(group.assignment_epoch == _NO_ASSIGNMENT, group, "the target assignment has an epoch")
-    changes.delete(state.groups, group.group_id)
-
-
-def _require(condition: bool, group: ModernGroup[Any, Any], reason: str) -> None:
-    if not condition:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unexpected tombstone of group {group.group_id}: {reason}.")
-
-
-Fence: TypeAlias = "Callable[[OperationContext, Any, Any], None]"
-"""Removes a member from its group after a missed timeout."""
-
-
-def session_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of a member's session timer."""
-    return f"session-timeout-{group_id}-{member_id}"
-
-
-def rebalance_timer_key(group_id: str, member_id: str) -> str:
-    """Return the key of a member's rebalance timer."""
-    return f"rebalance-timeout-{group_id}-{member_id}"
-
-
-def member_timer(kind: GroupKind, group_id: str, member_id: str, fence: Fence) -> Callable[[OperationContext], None]:
-    """Return the operation of a timer that fences a member, if the member and its group still exist."""
-
-    def operation(op: OperationContext) -> None:
-        group = op.state.groups.get(group_id)
-        if isinstance(group, ModernGroup) and group.kind == kind:
-            member = group.members.get(member_id)
-            if member is not None:
-                fence(op, group, member)
-
-    return operation
-
-
-def schedule_session(
-    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, timeout_ms: int, fence: Fence
-) -> None:
-    """Fence a member if it sends no heartbeat within its session timeout."""
-    key = session_timer_key(group.group_id, member_id)
-    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence))
-
-
-def schedule_rebalance(
-    op: OperationContext, group: ModernGroup[Any, Any], member_id: str, epoch: int, timeout_ms: int, fence: Fence
-) -> None:
-    """Fence a member if it is still at ``epoch`` when its rebalance timeout expires."""
-
-    def fence_if_still_there(op: OperationContext, group: Any, member: ModernMember) -> None:
-        if member.epoch == epoch:
-            fence(op, group, member)
-
-    key = rebalance_timer_key(group.group_id, member_id)
-    op.timers.schedule(key, timeout_ms, member_timer(group.kind, group.group_id, member_id, fence_if_still_there))
-
-
 _FIRST_COMMIT_BY_EPOCH: Final = 9
-
-
-class _Member(Protocol):
-    """A member: its epoch, and its classic protocol metadata, if any."""
-
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def classic(self) -> object | None: ...
 
 
 def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any:
@@ -360,12 +320,8 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
     """
     if committer.epoch < 0 and not group.members:
         return None
-    if (
-        committer.transactional
-        and committer.epoch == LEAVE_EPOCH
-        and not committer.member_id
-        and committer.instance_id is None
-    ):
+    is_anonymous = committer.epoch == LEAVE_EPOCH and not committer.member_id and committer.instance_id is None
+    if committer.transactional and is_anonymous:
         return None
     member = group.member(committer.member_id)
     if not committer.transactional and member.classic is None and committer.version < _FIRST_COMMIT_BY_EPOCH:
@@ -377,29 +333,22 @@ def committing_member(group: ModernGroup[Any, Any], committer: Committer) -> Any
     return None if committer.epoch == member.epoch else member
 
 
-def check_fetch(op: GroupOperation, group: ModernGroup[Any, Any], member_id: str | None, epoch: int) -> None:
-    """Check that a member may fetch offsets: at its own epoch. A request without a member may also fetch them.
-
-    Raises ``GroupError``.
-    """
-    if member_id is None and epoch < 0:
-        return
-    if member_id is None and op.quirks.fetch_needs_member_id:
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    member = group.members.get(member_id or "")
-    if member is None:
-        raise unknown_member(member_id or "", group.group_id)
-    if epoch != member.epoch:
-        known = f"the expected member epoch {member.epoch}"
-        raise stale(member, f"The received {epoch_name(member)} {epoch} does not match {known}.")
+def check_assignment_epoch(member: Any, name: str, assigned: int | None, epoch: int) -> None:
+    """Refuse a commit of a partition or task at an epoch before its assignment to the member."""
+    if assigned is None:
+        raise stale(member, f"{name[0].upper()}{name[1:]} is not assigned or pending revocation for member.")
+    if epoch < assigned:
+        raise stale(
+            member, f"Received {epoch_name(member)} {epoch} is older than assignment epoch {assigned} for {name}."
+        )
 
 
-def epoch_name(member: _Member) -> str:
+def epoch_name(member: Any) -> str:
     """Return the name of a member's epoch in its protocol."""
     return "member epoch" if member.classic is None else "generation id"
 
 
-def stale(member: _Member, message: str) -> GroupError:
+def stale(member: Any, message: str) -> GroupError:
     """Return the error of a member's protocol for a wrong epoch."""
     code = ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
     return GroupError(code, message)

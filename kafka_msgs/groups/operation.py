@@ -44,14 +44,7 @@ class ShardState(HardState):
     ``new_simple_group`` creates the group for offsets of a group that no member has joined.
     """
 
-    __slots__ = (
-        "groups",
-        "new_simple_group",
-        "offsets",
-        "open_transactions",
-        "pending_offsets",
-        "subscribers",
-    )
+    __slots__ = ("groups", "new_simple_group", "offsets", "open_transactions", "pending_offsets", "subscribers")
 
     def __init__(self, new_simple_group: Callable[[str], Group]) -> None:
         super().__init__()
@@ -95,13 +88,13 @@ class OperationContext(GroupOperation):
 
         The group stays even if the current operation fails.
         """
-        self._shard.journal.set(self.state.groups, group_id, self.state.new_simple_group(group_id))
-        self._shard.keep_changes()
+        self._shard.changes.journal.set(self.state.groups, group_id, self.state.new_simple_group(group_id))
+        self._shard.changes.keep()
 
     def forget_group(self, group_id: str) -> None:
         """Remove a group without a record, for the quirk ``late_join_forgets_group``."""
         self.detach_group(group_id, ())
-        self._shard.keep_changes()
+        self._shard.changes.keep()
 
     def detach_group(self, group_id: str, topics: Iterable[str]) -> None:
         """Remove a group from the state before its tombstones are emitted. The tombstones then have no effect.
@@ -109,6 +102,6 @@ class OperationContext(GroupOperation):
         Earlier changes of this operation to the group are undone: Kafka applies no record of an operation in which a
         group of another kind replaces the group. ``topics`` is the group's own table of its subscriptions.
         """
-        self._shard.undo_changes()
-        self._shard.journal.delete(self.state.groups, group_id)
-        subscribe(self.state, self._shard.journal, group_id, topics, ())
+        self._shard.changes.undo_operation()
+        self._shard.changes.journal.delete(self.state.groups, group_id)
+        subscribe(self.state, self._shard.changes.journal, group_id, topics, ())

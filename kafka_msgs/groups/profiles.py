@@ -7,7 +7,6 @@ as a superset. A handler checks a field, never a profile. A bug of the release i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from attrs import frozen
@@ -106,12 +105,12 @@ class Profile:
     streams: StreamsRules = StreamsRules()
     """The options for streams groups."""
 
-    load_streams_extension: Callable[[], object] | None = None
-    """Loads the ``StreamsExtension`` of the profile, which source patterns need. Shipped: none, and only an empty group
-    changes between the classic and the streams protocol. Page: a member of the streams protocol turns a classic group
-    of Streams applications into a streams group, whose existing members continue with the classic protocol; when only
-    these remain, the group becomes a classic group again. They must send user data of version 12, which has the inputs
-    of an assignment. The release does not implement it."""
+    streams_extension: str | None = None
+    """The name of a module that is a ``StreamsExtension``, which source patterns need. Shipped: none, and only an empty
+    group changes between the classic and the streams protocol. Page: a member of the streams protocol turns a classic
+    group of Streams applications into a streams group, whose existing members continue with the classic protocol; when
+    only these remain, the group becomes a classic group again. They must send user data of version 12, which has the
+    inputs of an assignment. The release does not implement it."""
 
 
 SHIPPED: Final = Profile(name="shipped")

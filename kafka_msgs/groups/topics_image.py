@@ -14,6 +14,7 @@ from uuid import UUID
 from attrs import field, frozen
 
 from kafka_msgs.errors import MissingExtraError
+from kafka_msgs.groups.runtime.timeline_map import string_key
 
 __all__ = ["EMPTY_IMAGE", "CoordinatorTopicImage", "TopicsImage"]
 
@@ -78,23 +79,18 @@ def topic_hash(topic: CoordinatorTopicImage) -> int:
     parts = [_MAGIC, topic.id.bytes[7::-1], topic.id.bytes[:7:-1], _text(topic.name), _INT.pack(topic.partitions)]
     for partition, racks in enumerate(topic.racks):
         parts.append(_INT.pack(partition))
-        for rack in map(_text, sorted(racks, key=_code_units)):
+        for rack in map(_text, sorted(racks, key=string_key)):
             parts += (rack[-_INT.size :], rack)
     return _xxh3(b"".join(parts))
 
 
 def group_hash(image: TopicsImage, names: Iterable[str]) -> int:
     """Return the hash of a group's topics, as an int64: 0 for no topics. Missing topics are omitted."""
-    known = sorted((name for name in set(names) if name in image.topics), key=_code_units)
+    known = sorted((name for name in set(names) if name in image.topics), key=string_key)
     if not known:
         return 0
     code = _xxh3(b"".join(_HASH.pack(topic_hash(image.topics[name])) for name in known))
     return code - 2**64 if code >= 2**63 else code
-
-
-def _code_units(text: str) -> bytes:
-    """Return a sort key that orders strings as Java does."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _text(text: str) -> bytes:

@@ -67,3 +67,11 @@ def test_repetitions_multiply_up_to_a_bound() -> None:
 def test_a_regular_expression_that_others_take_long_for() -> None:
     # A backtracking search would try about 2^200 alternatives here.
     assert not compile_regex("(a*)*(a*)*b")("a" * 200)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("(a|", ")"), ("(?:x", ")*"), ("((?:a|", ")?)")])
+def test_groups_nest_up_to_the_bound(opening: str, closing: str) -> None:
+    depth = 998 // opening.count("(")
+    assert compile_regex(opening * depth + "b" + closing * depth)("x" * depth + "b") is (opening == "(?:x")
+    with pytest.raises(InvalidRegexError, match="expression nests too deeply"):
+        compile_regex(opening * 1000 + "b" + closing * 1000)

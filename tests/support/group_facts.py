@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from attrs import fields, has
 
+from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.coordinator import PROTOCOLS
 from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.operation import ShardState
@@ -52,8 +53,7 @@ def _attributes(thing: Any) -> Iterator[str]:
 
 def replayed(log: Iterable[TopicRecord | TransactionEnd]) -> ShardState:
     """Return the state that the appliers alone build from the records of a log."""
-    [simple_group] = [protocol.new_simple_group for protocol in PROTOCOLS if protocol.new_simple_group is not None]
-    state = ShardState(simple_group)
+    state = ShardState(ClassicGroup)
     for position, record in enumerate(log):
         if isinstance(record, TransactionEnd):
             for protocol in PROTOCOLS:

@@ -110,7 +110,7 @@ class _Operation(ShardOperation):
     def write(self, transaction: TransactionMetadata, version: int) -> None:
         """Emit the record of a new state. The previous producer epoch is not recorded."""
         self.emit(transaction.key, transaction.to_value(version), version)
-        self._shard.journal.set(self.state.transactions, transaction.transactional_id, transaction)
+        self._shard.changes.journal.set(self.state.transactions, transaction.transactional_id, transaction)
 
 
 class TransactionCoordinator(CoordinatorRuntime[_TransactionalIds, _Operation]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 from kafka_msgs.groups.assignors.java_hash_order import (
@@ -11,20 +12,23 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     NumberTable,
     copy_capacity,
     hash_map_order,
+    set_order,
     sized_capacity,
 )
 from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.runtime.timeline_map import java_hash_code
 
-__all__ = ["AssignmentBuilder", "in_order"]
+__all__ = ["AssignmentBuilder", "assigned_partitions", "in_order"]
 
 
-def in_order(assigned: Partitions) -> Partitions:
+def in_order(assigned: Partitions) -> dict[UUID, tuple[int, ...]]:
     """Return an assignment that was decoded from a record, in the order in which Kafka iterates over it."""
-    return {
-        topic: NumberTable(assigned[topic], capacity=copy_capacity(len(assigned[topic]))).walk()
-        for topic in hash_map_order(assigned)
-    }
+    return {topic: tuple(set_order(assigned[topic])) for topic in hash_map_order(assigned)}
+
+
+def assigned_partitions(topics: Iterable[Any]) -> Partitions:
+    """Return the partitions of a record by topic id, in the order in which Kafka iterates over them."""
+    return in_order({each.topic_id: each.partitions for each in topics})
 
 
 class AssignmentBuilder:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Final, Generic, TypeVar
 from uuid import UUID
 
-from kafka_msgs.groups.runtime.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code, string_key
 
 __all__ = [
     "DEFAULT_CAPACITY",
@@ -31,13 +31,11 @@ __all__ = [
     "copy_capacity",
     "grown",
     "hash_map_order",
-    "hash_set_order",
     "map_copy_capacity",
     "number_order",
     "set_order",
     "sized_capacity",
     "sorted_strings",
-    "string_key",
 ]
 
 K = TypeVar("K", str, UUID)
@@ -52,11 +50,6 @@ _FULL_BUCKET: Final = 8
 _SPREAD: Final = 1 << 16
 """From this hash code on, the upper half of a hash code plays a part in the choice of the bucket."""
 _MASK: Final = 0xFFFFFFFF
-
-
-def string_key(text: str) -> bytes:
-    """Return a sort key that orders strings as ``String.compareTo`` does: by UTF-16 code units."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def sorted_strings(texts: Iterable[str]) -> list[str]:
@@ -190,11 +183,6 @@ def _are_close(numbers: Sequence[int]) -> bool:
 def hash_map_order(keys: Iterable[K], *, capacity: int = DEFAULT_CAPACITY) -> list[K]:
     """Return keys that were put into a ``HashMap`` or ``HashSet`` that began with ``capacity``, in its order."""
     return HashTable(java_hash_code, keys, capacity=capacity).walk()
-
-
-def hash_set_order(numbers: Sequence[int], *, capacity: int = DEFAULT_CAPACITY) -> list[int]:
-    """Return distinct numbers that were put into a ``HashSet<Integer>`` that began with ``capacity``, in its order."""
-    return NumberTable(numbers, capacity=capacity).walk()
 
 
 def copied(table: Sized) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kafka_msgs.errors import AssignorError
-from kafka_msgs.groups.assignors.java_hash_order import HashTable, hash_map_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import HashTable, hash_map_order
 from kafka_msgs.groups.assignors.java_priority_queue import add, new_heap, poll
 from kafka_msgs.groups.assignors.spec import AssignmentMemberSpec, StreamsSpec, TaskAssignment
-from kafka_msgs.groups.runtime.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code, string_key
 
 __all__ = ["assign_mock"]
 

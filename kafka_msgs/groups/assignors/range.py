@@ -10,15 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
-from kafka_msgs.groups.assignors.java_hash_order import (
-    HashTable,
-    hash_map_order,
-    map_copy_capacity,
-    sorted_strings,
-    string_key,
-)
+from kafka_msgs.groups.assignors.java_hash_order import HashTable, hash_map_order, map_copy_capacity, sorted_strings
 from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, MemberSpec, TopicSubscription
-from kafka_msgs.groups.runtime.timeline_map import java_hash_code
+from kafka_msgs.groups.runtime.timeline_map import java_hash_code, string_key
 
 __all__ = ["assign_range"]
 

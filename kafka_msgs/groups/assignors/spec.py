@@ -11,7 +11,7 @@ Kafka's tables, subtopologies and partitions of ``TaskAssignment`` in ascending 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -33,6 +33,7 @@ __all__ = [
     "TaskAssignor",
     "Tasks",
     "TopicSubscription",
+    "owned_partitions",
 ]
 
 Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
@@ -97,6 +98,15 @@ class GroupSpec:
         if topic not in self.partitions:
             raise AssignorError(reason=f"Members are subscribed to topic {topic}, which does not exist.")
         return self.partitions[topic]
+
+
+def owned_partitions(assignments: Iterable[Partitions]) -> Mapping[UUID, Collection[int]]:
+    """Return the partitions that are in at least one of these assignments."""
+    owned: dict[UUID, set[int]] = {}
+    for assigned in assignments:
+        for topic, numbers in assigned.items():
+            owned.setdefault(topic, set()).update(numbers)
+    return owned
 
 
 GroupAssignor: TypeAlias = Callable[[GroupSpec], Assignment]

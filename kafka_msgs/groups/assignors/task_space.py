@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kafka_msgs.groups.assignors.java_hash_order import string_key
 from kafka_msgs.groups.assignors.spec import SubtopologySpec, Tasks
+from kafka_msgs.groups.runtime.timeline_map import string_key
 
 __all__ = ["TaskSpace"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from uuid import UUID
 
 from kafka_msgs.errors import AssignorError
 from kafka_msgs.groups.assignors.assignment_builder import AssignmentBuilder, in_order
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order, map_copy_capacity
-from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec
+from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, owned_partitions
 
 __all__ = ["assign_uniform"]
 
@@ -249,7 +249,9 @@ class _UnassignedPartitions:
         self.topics = frozenset(topics)
         self.runs: list[tuple[UUID, Sequence[int]]] = []
         self._run = self._start = 0
-        owned = _owned(spec)
+        owned = spec.owned
+        if owned is None:
+            owned = owned_partitions(member.assigned for member in spec.members.values())
         for topic in topics:
             numbers: Sequence[int] = range(spec.count(topic))
             if taken := owned.get(topic):
@@ -274,13 +276,3 @@ class _UnassignedPartitions:
     def empty(self) -> bool:
         """Whether all have been taken."""
         return self._run == len(self.runs)
-
-
-def _owned(spec: GroupSpec) -> Mapping[UUID, Collection[int]]:
-    if spec.owned is not None:
-        return spec.owned
-    owned: dict[UUID, set[int]] = {}
-    for member in spec.members.values():
-        for topic, numbers in member.assigned.items():
-            owned.setdefault(topic, set()).update(numbers)
-    return owned

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NoReturn, TypeAlias
 
+from attrs import evolve
+
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
@@ -147,17 +149,7 @@ class LiveGroup:
             _broken()
         self.answer_join(old, _fenced_join(old_id))
         old.answer_sync(SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-        new = ClassicGroupMember(
-            member_id=new_id,
-            instance_id=old.instance_id,
-            client_id=old.client_id,
-            client_host=old.client_host,
-            rebalance_timeout_ms=old.rebalance_timeout_ms,
-            session_timeout_ms=old.session_timeout_ms,
-            protocol_type=old.protocol_type,
-            protocols=old.protocols,
-            assignment=old.assignment,
-        )
+        new = evolve(old, member_id=new_id, joining=None, syncing=None, is_new=False)
         self.members.put(new)
         if self.leader == old_id:
             self.leader = new_id

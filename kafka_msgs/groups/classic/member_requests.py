@@ -26,6 +26,7 @@ from kafka_msgs.groups.classic.rebalance import (
     schedule_member_timeout,
     set_and_propagate_assignment,
 )
+from kafka_msgs.groups.classic_support import member_response, requires_known_member_id
 from kafka_msgs.groups.group_protocol import client_error_for
 from kafka_msgs.groups.metrics import CLASSIC_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
@@ -35,7 +36,7 @@ from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 from kafka_msgs.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
-from kafka_msgs.messages.leave_group_response import LeaveGroupResponse, MemberResponse
+from kafka_msgs.messages.leave_group_response import LeaveGroupResponse
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.messages.sync_group_response import SyncGroupResponse
 
@@ -45,7 +46,6 @@ __all__ = [
     "group_unloaded",
     "join_classic_group",
     "leave_classic_group",
-    "member_response",
     "sync_classic_group",
 ]
 
@@ -84,11 +84,6 @@ def leave_classic_group(op: OperationContext, group: ClassicGroup, request: Leav
         elif live.state is not ClassicGroupState.EMPTY:
             maybe_prepare_rebalance_or_complete_join(op, group)
     return LeaveGroupResponse(members=members)
-
-
-def member_response(identity: MemberIdentity, error: int) -> MemberResponse:
-    """Return the result for one member of a request."""
-    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)
 
 
 def _remove(op: OperationContext, group: ClassicGroup, identity: MemberIdentity) -> ErrorCode:
@@ -156,7 +151,7 @@ def _take_assignments(op: OperationContext, group: ClassicGroup, request: SyncGr
             return
         if error is None:
             set_and_propagate_assignment(op, group, assignments)
-            op.metrics.record(CLASSIC_REBALANCES)
+            op.services.metrics.counts[CLASSIC_REBALANCES] += 1
         else:
             reset_and_propagate_assignment(op, group, client_error_for(error).error)
             maybe_prepare_rebalance_or_complete_join(op, group)
@@ -164,9 +159,6 @@ def _take_assignments(op: OperationContext, group: ClassicGroup, request: SyncGr
     op.on_committed(appended)
     emit_metadata(op, group.group_id, live.metadata(assignments))
 
-
-_KNOWN_MEMBER_ID_FROM: Final = 4
-"""The first version at which a dynamic member must rejoin with its assigned member id (KIP-394)."""
 
 _SKIP_ASSIGNMENT_FROM: Final = 9
 """The first version at which the coordinator can ask a leader to skip the assignment (KIP-814)."""
@@ -247,8 +239,8 @@ def _has_room(op: OperationContext, live: LiveGroup, member_id: str) -> bool:
 
 def _join_without_id(join: JoinContext, group: ClassicGroup) -> None:
     op, live, instance_id = join.op, group.live, join.request.group_instance_id
-    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{op.new_id()}"
-    if instance_id is None and join.context.version >= _KNOWN_MEMBER_ID_FROM:
+    member_id = f"{join.context.client_id if instance_id is None else instance_id}-{op.services.new_id()}"
+    if requires_known_member_id(join.context, join.request):
         live.pending_join_members.add(member_id)
         schedule_member_timeout(op, group, member_id, join.request.session_timeout_ms)
         join.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)

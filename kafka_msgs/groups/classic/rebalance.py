@@ -182,10 +182,7 @@ def _answer_syncs(
 ) -> None:
     for member in group.live.members:
         response = SyncGroupResponse(
-            error_code=error,
-            protocol_type=protocol_type,
-            protocol_name=protocol_name,
-            assignment=member.assignment,
+            error_code=error, protocol_type=protocol_type, protocol_name=protocol_name, assignment=member.assignment
         )
         if member.answer_sync(response):
             schedule_heartbeat_timeout(op, group, member)

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.errors.api import ApiError
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
-    join_timer_key,
+    refuse_unknown_member_id,
     requires_known_member_id,
     schedule_sync_timeout,
 )
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.membership import (
-    fence_member,
-    fence_members,
-    new_member_id,
-    replace_member,
-    sorted_names,
-)
-from kafka_msgs.groups.consumer.migration import Tombstones, accepts_classic_members, downgrade, may_downgrade_replacing
-from kafka_msgs.groups.consumer.subscription import GroupSnapshot, update_subscription
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember, MemberState
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, new_member_id
+from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
+from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
-from kafka_msgs.groups.modern_group import check_capacity, static_member_of_request
+from kafka_msgs.groups.member_timers import join_timer_key
+from kafka_msgs.groups.modern_group import check_capacity
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
@@ -47,14 +43,6 @@ from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
 
 __all__ = ["CLASSIC_SUPPORT"]
-
-
-class _GroupBefore(NamedTuple):
-    """A snapshot of a group before a request: its epoch, and its members and regular expressions in Kafka's order."""
-
-    epoch: int
-    members: Sequence[str]
-    regexes: Sequence[str]
 
 
 def _join(
@@ -72,16 +60,14 @@ def _join(
     check_capacity(group, op.config.group_consumer_max_size, member_id, instance_id)
     _require_protocols(group, member_id, request)
     if requires_known_member_id(context, request):
-        promise: Future[JoinGroupResponse] = op.new_future()
-        promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
-        return promise
+        return refuse_unknown_member_id(op, member_id)
     updated, becomes_classic = _join_member(op, context, group, request, member_id)
 
     def joined(error: ApiError | None) -> None:
         if error is None:
             op.timers.cancel(join_timer_key(group.group_id, member_id))
             if not becomes_classic:
-                schedule_sync_timeout(op, group, member_id, request, fence_member)
+                schedule_sync_timeout(op, group, member_id, request, fence_members)
 
     op.on_committed(joined)
     return JoinGroupResponse(
@@ -96,31 +82,34 @@ def _join_member(
     op: OperationContext, context: RequestContext, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
 ) -> tuple[ConsumerGroupMember, bool]:
     """Record the member and its next step. Return the updated member, and whether the group is downgraded."""
-    instance_id = request.group_instance_id
-    view = GroupSnapshot.from_group(op, group, member_id, instance_id)
-    before = _GroupBefore(group.epoch, iter_kafka_order(group.members), iter_kafka_order(group.resolved))
-    replaced = group.static_member(instance_id)
+    replaced = group.static_member(request.group_instance_id)
     becomes_classic = may_downgrade_replacing(op, group, replaced)
-    member = _joining_member(op, group, member_id, request, replaced)
+    written: list[Record] = []
+    member = _joining_member(group, member_id, request, replaced, written)
     subscription = _subscription(request)
-    updated = evolve(member, metadata=_metadata(member, context, request, subscription))
-    change = update_subscription(op, group.group_id, view, member, updated)
-    reported = _reported(subscription, op.image)
-    if becomes_classic and group.assignment_epoch < group.epoch:
+    update = MemberUpdate(
+        op=op,
+        group=group,
+        old=member,
+        new=evolve(member, metadata=_metadata(member, context, request, subscription)),
+        replaced=None if replaced is None or replaced.member_id == member_id else replaced.member_id,
+        written=written,
+    )
+    change = update_subscription(update)
+    rebalance = becomes_classic and group.assignment_epoch < change.epoch
+    updated = update.new
+    if not rebalance:
+        goal = previous_target(update) if becomes_classic else update_target(update, change)
+        reported = _reported(subscription, op.image)
+        updated = reconcile_member(update, goal, changed=change.subscription, reported=reported)
+    if becomes_classic:
         assert replaced is not None
-        _become_classic(op, group, before, replaced, updated, rebalance=True)
-    elif becomes_classic:
-        assert replaced is not None
-        goal = previous_target(group, view, updated)
-        updated = reconcile_member(
-            op, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member
-        )
-        _become_classic(op, group, before, replaced, updated, rebalance=False)
+        order = iter_kafka_order(group.members)
+        staying = [group.members[each] for each in order if each != replaced.member_id]
+        members = [member_id if each == replaced.member_id else each for each in order]
+        downgrade(op, group, members, [*staying, updated], rebalance=rebalance, written=written)
     else:
-        goal = update_target(op, group, view, change, updated)
-        updated = reconcile_member(
-            op, group, updated, goal, changed=change.subscription, reported=reported, fence=fence_member
-        )
+        op.emit_all(written)
     return updated, becomes_classic
 
 
@@ -134,19 +123,19 @@ def _require_protocols(group: ConsumerGroup, member_id: str, request: JoinGroupR
 
 
 def _joining_member(
-    op: OperationContext,
     group: ConsumerGroup,
     member_id: str,
     request: JoinGroupRequest,
     existing: ConsumerGroupMember | None,
+    written: list[Record],
 ) -> ConsumerGroupMember:
     instance_id = request.group_instance_id
     if instance_id is None or (not request.member_id and existing is None):
         return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
     if request.member_id:
-        return static_member_of_request(group, member_id, instance_id)
+        return group.sender(member_id, instance_id)
     assert existing is not None
-    return replace_member(op, group, existing, member_id)
+    return RECORDS.replacing_member(group, existing, member_id, written)
 
 
 def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
@@ -169,7 +158,7 @@ def _metadata(
         rack_id=subscription.rack_id or old.rack_id,
         client_id=context.client_id,
         client_host=context.client_host,
-        subscribed_topic_names=sorted_names(subscription.topics),
+        subscribed_topic_names=tuple(sorted_strings(set(subscription.topics))),
         subscribed_topic_regex="",
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
         server_assignor=old.server_assignor,
@@ -190,21 +179,6 @@ def _reported(subscription: ConsumerProtocolSubscription, image: TopicsImage) ->
     }
 
 
-def _become_classic(
-    op: OperationContext,
-    group: ConsumerGroup,
-    before: _GroupBefore,
-    replaced: ConsumerGroupMember,
-    joining: ConsumerGroupMember,
-    *,
-    rebalance: bool,
-) -> None:
-    staying = [group.members[member_id] for member_id in before.members if member_id != replaced.member_id]
-    members = [joining.member_id if member_id == replaced.member_id else member_id for member_id in before.members]
-    tombstones = Tombstones(members, before.regexes)
-    downgrade(op, group, before.epoch, tombstones, [*staying, joining], rebalance=rebalance)
-
-
 def _assignment(
     op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember, classic: ClassicMetadata
 ) -> bytes:
@@ -221,6 +195,6 @@ def _may_advance(op: OperationContext, group: ConsumerGroup, member: ConsumerGro
 
 
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
-    join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=fence_members
+    join=_join, assignment=_assignment, may_advance=_may_advance, remove=fence_members
 )
 """The support of consumer groups for members of the classic protocol."""

@@ -7,26 +7,26 @@ request has to iterate over all members.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple, NoReturn, TypeAlias
+from typing import Any, ClassVar, NamedTuple, NoReturn
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.records import emit_tombstones
+from kafka_msgs.groups.assignors.spec import Partitions
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import ModernGroup, committing_member, epoch_name, stale
+from kafka_msgs.groups.modern_group import ModernGroup, check_assignment_epoch, committing_member
 from kafka_msgs.groups.operation import ShardState, subscribe
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
+from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
+from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 
-__all__ = ["ConsumerGroup", "Target"]
-
-Target: TypeAlias = Mapping[UUID, Sequence[int]]
-"""The target assignment of a member: partitions by topic id, in the order of Kafka's maps."""
+__all__ = ["ConsumerGroup", "SubscriberCounts", "is_heterogeneous"]
 
 
 class SubscriberCounts(NamedTuple):
@@ -36,7 +36,17 @@ class SubscriberCounts(NamedTuple):
     by_regex: int = 0
 
 
-class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
+def is_heterogeneous(topics: Mapping[str, SubscriberCounts], regexes: Mapping[str, int], members: int) -> bool:
+    """Return whether members subscribe to different topics, derived from the same counts as in Kafka.
+
+    ``topics`` counts the subscribers of each topic, and ``regexes`` the members of each regular expression.
+    """
+    if not regexes:
+        return any(each.by_name != members for each in topics.values())
+    return members not in regexes.values() or any(each != (0, 1) for each in topics.values())
+
+
+class ConsumerGroup(ModernGroup[ConsumerGroupMember, Partitions]):
     """A consumer group.
 
     ``topics`` counts the subscribers of each topic, ``assignors`` the members that request each assignor,
@@ -61,6 +71,8 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
 
     kind: ClassVar[GroupKind] = "consumer"
     protocol_type: ClassVar[str] = "consumer"
+    member_class: ClassVar[type[Any]] = ConsumerGroupMember
+    no_assignment: ClassVar[Mapping[str, Any]] = {"assigned": NO_PARTITIONS, "revoking": NO_PARTITIONS}
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -88,26 +100,6 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         resolved = self.resolved.get(member.regex) if member.regex else None
         return names if resolved is None else names.union(resolved.topics)
 
-    def put_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
-        """Add or replace a member, and update the derived state. For appliers."""
-        old = self.members.get(member.member_id)
-        changes.set(self.members, member.member_id, member)
-        self._recount(state, changes, old, member)
-        if old is not None and old.instance_id is not None:
-            changes.delete(self.static_members, old.instance_id)
-        if member.instance_id is not None:
-            changes.set(self.static_members, member.instance_id, member.member_id)
-        self._own(changes, member)
-        changes.assign(self, "heterogeneous", self.is_heterogeneous())
-
-    def remove_member(self, state: ShardState, changes: Changes, member: ConsumerGroupMember) -> None:
-        """Remove a member, and update the derived state. For appliers."""
-        changes.delete(self.members, member.member_id)
-        self._recount(state, changes, member, None)
-        if member.instance_id is not None:
-            changes.delete(self.static_members, member.instance_id)
-        changes.assign(self, "heterogeneous", self.is_heterogeneous())
-
     def resolve(
         self, state: ShardState, changes: Changes, regex: str, value: ConsumerGroupRegularExpressionValue | None
     ) -> None:
@@ -122,18 +114,10 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
         for topic in dict.fromkeys(value.topics):
             self._subscribers(state, changes, topic, 0, 1)
 
-    def is_heterogeneous(self) -> bool:
-        """Return whether members subscribe to different topics, derived from the same counts as in Kafka."""
-        count = len(self.members)
-        if not self.regexes:
-            return any(each.by_name != count for each in self.topics.values())
-        if self.regexes[iter_kafka_order(self.regexes)[0]] != count:
-            return True
-        return any(each.by_regex != 1 or each.by_name > 0 for each in self.topics.values())
-
-    def _recount(
+    def recount(
         self, state: ShardState, changes: Changes, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None
     ) -> None:
+        """Update the counts and the owners of partitions."""
         for member, by in ((old, -1), (new, 1)):
             if member is None:
                 continue
@@ -150,6 +134,9 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
                     _count(changes, self.classic_protocols, protocol.name, by)
             if by < 0:
                 self._disown(changes, member)
+        if new is not None:
+            self._own(changes, new)
+        changes.assign(self, "heterogeneous", is_heterogeneous(self.topics, self.regexes, len(self.members)))
 
     def _subscribers(self, state: ShardState, changes: Changes, topic: str, by_name: int, by_regex: int) -> None:
         old = self.topics.get(topic, SubscriberCounts())
@@ -193,7 +180,14 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target]):
 
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
-        emit_tombstones(op, self.group_id, iter_kafka_order(self.members), iter_kafka_order(self.resolved))
+        op.emit_all(self.tombstones(iter_kafka_order(self.members)))
+
+    def tombstones(self, members: Sequence[str]) -> Iterator[Record]:
+        """Return the tombstones of all records of the group, with these members."""
+        group_id = self.group_id
+        regexes = iter_kafka_order(self.resolved)
+        patterns = (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=each) for each in regexes)
+        return RECORDS.tombstones(group_id, members, (*patterns, ConsumerGroupPartitionMetadataKey(group_id=group_id)))
 
 
 def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:
@@ -203,11 +197,7 @@ def _partition_check(member: ConsumerGroupMember, epoch: int) -> CommitCheck:
         assigned = member.assigned.get(topic_id, {}).get(partition)
         if assigned is None:
             assigned = member.revoking.get(topic_id, {}).get(partition)
-        if assigned is None:
-            raise stale(member, f"Partition {topic}-{partition} is not assigned or pending revocation for member.")
-        if epoch < assigned:
-            older = f"older than assignment epoch {assigned} for partition {topic}-{partition}"
-            raise stale(member, f"Received {epoch_name(member)} {epoch} is {older}.")
+        check_assignment_epoch(member, f"partition {topic}-{partition}", assigned, epoch)
 
     return check
 

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 from uuid import UUID
 
 from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, Owned
-from kafka_msgs.groups.consumer.membership import (
-    GroupLookup,
-    fence_member,
-    get_or_create_group,
-    new_member_id,
-    replace_member,
-    sorted_names,
-)
-from kafka_msgs.groups.consumer.records import emit_current_assignment
-from kafka_msgs.groups.consumer.subscription import GroupSnapshot, live_group, update_subscription
+from kafka_msgs.groups.consumer.member import NO_PARTITIONS, RECORDS, ConsumerGroupMember, Owned
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, get_or_create_group, new_member_id
+from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import reconcile_member, update_target
 from kafka_msgs.groups.group_operation import GroupServices
+from kafka_msgs.groups.member_timers import schedule_session
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
     check_capacity,
-    fenced_epoch,
+    check_names,
     find_group,
-    schedule_session,
-    static_member_of_request,
-    unreleased_instance,
+    invalid_request,
 )
 from kafka_msgs.groups.operation import OperationContext
+from kafka_msgs.groups.partition_assignment import topic_partitions
 from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafka_msgs.messages.consumer_group_heartbeat_response import (
     Assignment,
@@ -53,17 +47,19 @@ _CLIENT_MAKES_ID: Final = 1
 def check_heartbeat(services: GroupServices, context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     """Raise ``GroupError`` for an invalid request, whatever the state of the group."""
     epoch = request.member_epoch
-    if context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH:
-        _refuse_blank(request.member_id, "MemberId")
-    _refuse_blank(request.group_id, "GroupId")
-    _refuse_blank(request.instance_id, "InstanceId")
-    _refuse_blank(request.rack_id, "RackId")
+    needs_id = context.version >= _CLIENT_MAKES_ID or epoch > 0 or epoch == LEAVE_EPOCH
+    check_names(
+        ("MemberId", request.member_id if needs_id else None),
+        ("GroupId", request.group_id),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
+    )
     if epoch == JOIN_EPOCH:
         _check_first(request)
     elif epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
-        _refuse("InstanceId can't be null.")
+        raise invalid_request("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        _refuse("MemberEpoch is invalid.")
+        raise invalid_request("MemberEpoch is invalid.")
     known = services.config.group_consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in known:
         message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(known)}."
@@ -72,20 +68,11 @@ def check_heartbeat(services: GroupServices, context: RequestContext, request: C
 
 def _check_first(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        _refuse("RebalanceTimeoutMs must be provided in first request.")
+        raise invalid_request("RebalanceTimeoutMs must be provided in first request.")
     if request.topic_partitions is None or request.topic_partitions:
-        _refuse("TopicPartitions must be empty when (re-)joining.")
+        raise invalid_request("TopicPartitions must be empty when (re-)joining.")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        _refuse("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-
-
-def _refuse_blank(value: str | None, name: str) -> None:
-    if value is not None and not value.strip():
-        _refuse(f"{name} can't be empty.")
-
-
-def _refuse(message: str) -> NoReturn:
-    raise GroupError(ErrorCode.INVALID_REQUEST, message)
+        raise invalid_request("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 
 
 def heartbeat(
@@ -95,39 +82,41 @@ def heartbeat(
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return _leave(op, request)
     joins = request.member_epoch == JOIN_EPOCH
-    entered = (
-        get_or_create_group(op, request.group_id)
-        if joins
-        else GroupLookup(find_group(op, ConsumerGroup, request.group_id, "Consumer group"))
-    )
-    group = entered.group
+    written: list[Record] = []
+    if joins:
+        group, written = get_or_create_group(op, request.group_id)
+    else:
+        group = find_group(op, ConsumerGroup, request.group_id, "Consumer group")
     check_capacity(group, op.config.group_consumer_max_size, request.member_id, request.instance_id)
     member_id = request.member_id or new_member_id(op)
-    view = GroupSnapshot.of_heartbeat(op, entered, member_id, request.instance_id, joins=joins)
     reported = _reported(request)
-    member = _member(op, group, member_id, request, reported)
-    updated = evolve(member, metadata=_metadata(member, context, request))
-    change = update_subscription(op, request.group_id, view, member, updated)
-    group = live_group(op, request.group_id)
-    goal = update_target(op, group, view, change, updated)
-    updated = reconcile_member(
-        op,
-        group,
-        updated,
-        goal,
-        changed=change.subscription,
-        reported=reported,
-        fence=fence_member,
-        displaced=view.displaced,
+    member = RECORDS.member_of_heartbeat(
+        group, request, member_id, written, lambda member: _is_subset(reported, member.assigned)
     )
+    update = MemberUpdate(
+        op=op,
+        group=group,
+        old=member,
+        new=evolve(member, metadata=_metadata(member, context, request)),
+        written=written,
+    )
+    if joins and request.instance_id is not None:
+        replaced = group.static_members.get(request.instance_id, member_id)
+        if replaced != member_id:
+            update.replaced = replaced
+            update.freed = None if op.quirks.rejoin_counts_twice else group.members.get(member_id)
+    change = update_subscription(update)
+    goal = update_target(update, change)
+    updated = reconcile_member(update, goal, changed=change.subscription, reported=reported)
+    op.emit_all(written)
     config = op.group_config(request.group_id)
-    schedule_session(op, group, member_id, config.consumer_session_timeout_ms, fence_member)
+    schedule_session(op, group, member_id, config.consumer_session_timeout_ms, fence_members)
     shows = joins or _is_full(request) or member.assigned != updated.assigned
     return ConsumerGroupHeartbeatResponse(
         member_id=updated.member_id,
         member_epoch=updated.epoch,
         heartbeat_interval_ms=config.consumer_heartbeat_interval_ms,
-        assignment=_assignment(updated.assigned) if shows else None,
+        assignment=Assignment(topic_partitions=topic_partitions(TopicPartitions, updated.assigned)) if shows else None,
     )
 
 
@@ -138,41 +127,6 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
         and request.topic_partitions is not None
     )
-
-
-def _member(
-    op: OperationContext,
-    group: ConsumerGroup,
-    member_id: str,
-    request: ConsumerGroupHeartbeatRequest,
-    reported: Reported | None,
-) -> ConsumerGroupMember:
-    """Return the member that sent a heartbeat, or a new member if it joins."""
-    joins = request.member_epoch == JOIN_EPOCH
-    if request.instance_id is None:
-        member = group.members.get(member_id) if joins else group.member(member_id)
-        member = member or ConsumerGroupMember(member_id=member_id)
-        _require_epoch(member, request.member_epoch, reported)
-        return member
-    existing = group.static_member(request.instance_id)
-    if not joins:
-        member = static_member_of_request(group, member_id, request.instance_id)
-        _require_epoch(member, request.member_epoch, reported)
-        return member
-    if existing is None:
-        return group.members.get(member_id) or ConsumerGroupMember(member_id=member_id)
-    if existing.classic is None and existing.epoch != STATIC_LEAVE_EPOCH:
-        raise unreleased_instance(member_id, request.instance_id, existing.member_id)
-    return replace_member(op, group, existing, member_id)
-
-
-def _require_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported | None) -> None:
-    """Refuse a member at another epoch, unless it missed the response with the current epoch."""
-    if epoch in (JOIN_EPOCH, member.epoch):
-        return
-    missed = epoch < member.epoch and epoch == member.previous_epoch
-    if not missed or not _is_subset(reported, member.assigned):
-        raise fenced_epoch("consumer", epoch, member.epoch)
 
 
 def _is_subset(reported: Reported | None, owned: Owned) -> bool:
@@ -205,7 +159,7 @@ def _metadata(
         rack_id=old.rack_id if request.rack_id is None else request.rack_id,
         client_id=context.client_id,
         client_host=context.client_host,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else sorted_names(names),
+        subscribed_topic_names=old.subscribed_topic_names if names is None else tuple(sorted_strings(set(names))),
         subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
         server_assignor=old.server_assignor if request.server_assignor is None else request.server_assignor,
@@ -213,24 +167,13 @@ def _metadata(
     )
 
 
-def _assignment(assigned: Owned) -> Assignment:
-    return Assignment(
-        topic_partitions=tuple(
-            TopicPartitions(topic_id=topic, partitions=tuple(epochs)) for topic, epochs in assigned.items()
-        )
-    )
-
-
 def _leave(op: OperationContext, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     group = find_group(op, ConsumerGroup, request.group_id)
-    if request.instance_id is None:
-        fence_member(op, group, group.member(request.member_id))
+    member = group.sender(request.member_id, request.instance_id)
+    if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
+        assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
+        left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
+        op.emit(*RECORDS.current(request.group_id, left))
     else:
-        member = static_member_of_request(group, request.member_id, request.instance_id)
-        if request.member_epoch == STATIC_LEAVE_EPOCH:
-            assigned = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
-            left = evolve(member, epoch=STATIC_LEAVE_EPOCH, assigned=assigned, revoking=NO_PARTITIONS)
-            emit_current_assignment(op, request.group_id, left)
-        else:
-            fence_member(op, group, member)
+        fence_members(op, group, (member,))
     return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)

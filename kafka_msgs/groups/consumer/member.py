@@ -10,23 +10,27 @@ from uuid import UUID
 from attrs import evolve, field, frozen
 
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order
+from kafka_msgs.groups.modern_records import ModernRecords
+from kafka_msgs.groups.partition_assignment import topic_partitions
+from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_current_member_assignment_value import (
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,
 )
+from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
     ConsumerGroupMemberMetadataValue,
 )
+from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
+from kafka_msgs.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
+from kafka_msgs.messages.consumer_group_target_assignment_member_value import (
+    ConsumerGroupTargetAssignmentMemberValue,
+    TopicPartition,
+)
+from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
 
-__all__ = [
-    "NO_PARTITIONS",
-    "ConsumerGroupMember",
-    "MemberState",
-    "Owned",
-    "current_assignment",
-    "from_current_assignment",
-]
+__all__ = ["NO_PARTITIONS", "RECORDS", "ConsumerGroupMember", "MemberState", "Owned"]
 
 Owned: TypeAlias = Mapping[UUID, Mapping[int, int]]
 """Partitions by topic id, each with the member epoch of its assignment. In the order of Kafka's maps."""
@@ -104,8 +108,7 @@ class ConsumerGroupMember:
         return evolve(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)
 
 
-def current_assignment(member: ConsumerGroupMember) -> ConsumerGroupCurrentMemberAssignmentValue:
-    """Return the record value for the current assignment of a member."""
+def _current_value(member: ConsumerGroupMember) -> ConsumerGroupCurrentMemberAssignmentValue:
     return ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -115,10 +118,7 @@ def current_assignment(member: ConsumerGroupMember) -> ConsumerGroupCurrentMembe
     )
 
 
-def from_current_assignment(
-    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
-) -> ConsumerGroupMember:
-    """Return the member with the assignment of a record."""
+def _with_current(member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerGroupMember:
     return evolve(
         member,
         epoch=value.member_epoch,
@@ -146,3 +146,18 @@ def _owned(topics: Iterable[TopicPartitions], member_epoch: int) -> Owned:
         table = dict(zip(topic.partitions, epochs, strict=True))
         found[topic.topic_id] = {partition: table[partition] for partition in number_order(list(table))}
     return {topic_id: found[topic_id] for topic_id in hash_map_order(found)} if len(found) > 1 else found
+
+
+RECORDS: Final = ModernRecords(
+    group_key=ConsumerGroupMetadataKey,
+    member_key=ConsumerGroupMemberMetadataKey,
+    target_key=ConsumerGroupTargetAssignmentMemberKey,
+    target_metadata_key=ConsumerGroupTargetAssignmentMetadataKey,
+    current_key=ConsumerGroupCurrentMemberAssignmentKey,
+    no_target={},
+    target_value=lambda target: ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=topic_partitions(TopicPartition, target)
+    ),
+    current_value=_current_value,
+    with_current=_with_current,
+)

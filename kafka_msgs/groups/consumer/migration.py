@@ -7,30 +7,24 @@ becomes a classic group again. ``group.consumer.migration.policy`` allows each d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
-from uuid import UUID
+from collections.abc import Sequence
+from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import DecodeError, GroupError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order, set_order, string_key
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order, set_order, sorted_strings
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.records import (
-    emit_current_assignment,
-    emit_epoch,
-    emit_member,
-    emit_target,
-    emit_target_metadata,
-    emit_tombstones,
-)
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
-from kafka_msgs.groups.modern_group import Fence, schedule_session
-from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.member_timers import Fence, schedule_session
+from kafka_msgs.groups.operation import OperationContext, ShardState
+from kafka_msgs.groups.runtime.shard_operation import Record
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO
 from kafka_msgs.groups.topics_image import TopicsImage, group_hash
 from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicMemberMetadata,
@@ -38,7 +32,7 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ConsumerGroupMemberMetadataValue,
 )
 
-__all__ = ["Tombstones", "accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
+__all__ = ["accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
 
 _UPGRADES: Final = ("upgrade", "bidirectional")
 _DOWNGRADES: Final = ("downgrade", "bidirectional")
@@ -72,30 +66,26 @@ def may_downgrade_replacing(op: OperationContext, group: ConsumerGroup, replaced
     )
 
 
-class Tombstones(NamedTuple):
-    """The members and regular expressions of a group whose records are deleted, in the order of the tombstones."""
-
-    members: Sequence[str]
-    regexes: Sequence[str]
-
-
 def downgrade(
     op: OperationContext,
     group: ConsumerGroup,
-    generation: int,
-    tombstones: Tombstones,
+    members: Sequence[str],
     staying: Sequence[ConsumerGroupMember],
     *,
     rebalance: bool,
+    written: Sequence[Record] = (),
 ) -> None:
     """Convert a consumer group into a classic group.
 
-    ``staying`` are the members of the classic group, in the order in which they join it. ``rebalance`` is set if they
-    must rejoin.
+    ``members`` are the ids of its members, in the order of their tombstones, and ``staying`` the members of the classic
+    group, in the order in which they join it. ``rebalance`` is set if they must rejoin. ``written`` are the records of
+    the request so far.
     """
+    generation, tombstones = group.epoch, list(group.tombstones(members))
+    op.emit_all(written)
     targets = {member.member_id: group.targets.get(member.member_id, {}) for member in staying}
     op.detach_group(group.group_id, group.topics)
-    emit_tombstones(op, group.group_id, tombstones.members, tombstones.regexes)
+    op.emit_all(tombstones)
     try:
         create_classic_group(
             op,
@@ -110,38 +100,35 @@ def downgrade(
         raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message) from error
 
 
-def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, Sequence[str]]:
-    """Convert a classic group into a consumer group. Return the group, and its members in the order of this operation.
+def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> tuple[ConsumerGroup, list[Record]]:
+    """Convert a classic group into a consumer group. Return the group before its records, and these records.
 
     Raises ``GroupError`` with GROUP_ID_NOT_FOUND if the conversion is not possible.
     """
     group_id, generation = group.group_id, group.live.generation
     _require_upgradable(op, group)
     detach_members(group)
-    table: TimelineHashMap[str, ConsumerGroupMember] = TimelineHashMap()
+    made, apart = ConsumerGroup(group_id), ShardState(op.state.new_simple_group)
     try:
         for each in group.live.members:
-            table[each.member_id] = _consumer_member(each, group, op.image)
+            made.put_member(apart, WITHOUT_UNDO, _consumer_member(each, group, op.image))
     except DecodeError as error:
         raise _cannot_upgrade(group_id, "because the embedded consumer protocol is malformed.") from error
-    members = [table[member_id] for member_id in iter_kafka_order(table)]
+    members = [made.members[member_id] for member_id in iter_kafka_order(made.members)]
+    made.epoch = made.assignment_epoch = generation
+    made.metadata_hash = group_hash(op.image, made.topics)
     group.emit_tombstones(op)
     for member in members:
-        emit_member(op, group_id, member)
-    names = {name for member in members for name in member.metadata.subscribed_topic_names}
-    emit_epoch(op, group_id, generation, group_hash(op.image, names))
-    for member in members:
-        target = {topic: set_order(list(epochs)) for topic, epochs in member.assigned.items()}
-        emit_target(op, group_id, member.member_id, target)
-    emit_target_metadata(op, group_id, generation, 0)
-    for member in members:
-        emit_current_assignment(op, group_id, member)
-    made = op.state.groups[group_id]
-    assert isinstance(made, ConsumerGroup)
-    for member in members:
+        made.targets[member.member_id] = {topic: set_order(list(epochs)) for topic, epochs in member.assigned.items()}
         assert member.classic is not None
         schedule_session(op, made, member.member_id, member.classic.session_timeout_ms, fence)
-    return made, iter_kafka_order(table)
+    return made, [
+        *(RECORDS.member(group_id, member) for member in members),
+        RECORDS.epoch(group_id, generation, made.metadata_hash),
+        *(RECORDS.target(group_id, member_id, target) for member_id, target in made.targets.items()),
+        RECORDS.target_metadata(group_id, generation, 0),
+        *(RECORDS.current(group_id, member) for member in members),
+    ]
 
 
 def _require_upgradable(op: OperationContext, group: ClassicGroup) -> None:
@@ -169,7 +156,7 @@ def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: Top
             rack_id=subscription.rack_id or None,
             client_id=member.client_id,
             client_host=member.client_host,
-            subscribed_topic_names=tuple(sorted(set(subscription.topics), key=string_key)),
+            subscribed_topic_names=tuple(sorted_strings(set(subscription.topics))),
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=None,
             classic_member_metadata=ClassicMemberMetadata(
@@ -185,7 +172,7 @@ def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: Top
     )
 
 
-def _assigned(member: ClassicGroupMember, group_id: str, image: TopicsImage) -> Mapping[UUID, Sequence[int]]:
+def _assigned(member: ClassicGroupMember, group_id: str, image: TopicsImage) -> Partitions:
     if not member.assignment:
         return {}
     assignment = read_assignment(member.assignment)

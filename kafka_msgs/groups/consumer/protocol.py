@@ -2,66 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from attrs import evolve
-
-from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.heartbeat import check_heartbeat, heartbeat
-from kafka_msgs.groups.consumer.member import NO_PARTITIONS, ConsumerGroupMember, MemberState, from_current_assignment
-from kafka_msgs.groups.consumer.membership import fence_member
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
+from kafka_msgs.groups.consumer.membership import fence_members
 from kafka_msgs.groups.consumer.regex_subscriptions import track_topics_image
 from kafka_msgs.groups.consumer.subscription import preferred_assignor
-from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_rebalance, schedule_session
-from kafka_msgs.groups.modern_records import apply_group, apply_target, apply_target_metadata, for_group, for_member
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api
+from kafka_msgs.groups.member_timers import restart_timers
+from kafka_msgs.groups.message_fields import with_fields_of
+from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
-from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.partition_assignment import described_partitions
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
-from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages import consumer_group_describe_response as response
-from kafka_msgs.messages.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
-from kafka_msgs.messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from kafka_msgs.messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
-from kafka_msgs.messages.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
-from kafka_msgs.messages.consumer_group_target_assignment_metadata_key import (
-    ConsumerGroupTargetAssignmentMetadataKey,
-)
 
-__all__ = ["APPLIERS", "PROTOCOL", "describe"]
+__all__ = ["APPLIERS", "PROTOCOL"]
 
 _CLASSIC = 0
 _CONSUMER = 1
 
 
-def describe(
-    op: OperationContext, context: RequestContext, request: ConsumerGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a consumer group has an error in its entry."""
-    return each_group(
-        group_ids,
-        lambda group_id: _group(op, find_group(op, ConsumerGroup, group_id)),
-        refuse_description,
-        context.version,
-    )
-
-
-def refuse_description(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
-    """Return the entry of a group that cannot be described."""
-    return response.DescribedGroup(error_code=error.error, error_message=error.message, group_id=group_id)
-
-
-def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGroup:
+def _describe(op: OperationContext, request: ConsumerGroupDescribeRequest, group_id: str) -> response.DescribedGroup:
+    group = find_group(op, ConsumerGroup, group_id)
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -73,18 +48,13 @@ def _group(op: OperationContext, group: ConsumerGroup) -> response.DescribedGrou
 
 
 def _member(op: OperationContext, group: ConsumerGroup, member: ConsumerGroupMember) -> response.Member:
-    metadata = member.metadata
-    return response.Member(
+    return with_fields_of(
+        response.Member,
+        member.metadata,
         member_id=member.member_id,
-        instance_id=metadata.instance_id,
-        rack_id=metadata.rack_id,
         member_epoch=member.epoch,
-        client_id=metadata.client_id,
-        client_host=metadata.client_host,
-        subscribed_topic_names=metadata.subscribed_topic_names,
-        subscribed_topic_regex=metadata.subscribed_topic_regex,
-        assignment=_assignment(_owned(member), op.image),
-        target_assignment=_assignment(group.targets.get(member.member_id, {}), op.image),
+        assignment=_assignment(op, _owned(member)),
+        target_assignment=_assignment(op, group.targets.get(member.member_id, {})),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
     )
 
@@ -98,30 +68,12 @@ def _owned(member: ConsumerGroupMember) -> Mapping[UUID, Sequence[int]]:
     return owned
 
 
-def _assignment(partitions: Mapping[UUID, Iterable[int]], image: TopicsImage) -> response.Assignment:
-    return response.Assignment(
-        topic_partitions=tuple(
-            response.TopicPartitions(topic_id=topic, topic_name=image.by_id[topic].name, partitions=tuple(each))
-            for topic, each in partitions.items()
-            if topic in image.by_id
-        )
-    )
+def _assignment(op: OperationContext, partitions: Mapping[UUID, Sequence[int]]) -> response.Assignment:
+    return response.Assignment(topic_partitions=described_partitions(response.TopicPartitions, partitions, op.image))
 
 
 def _partition_metadata(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
     changes.assign(group, "has_partition_metadata", value is not None)
-
-
-def _current(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
-    member = group.members.get(key.member_id)
-    if value is not None:
-        member = member or ConsumerGroupMember(member_id=key.member_id)
-        group.put_member(state, changes, from_current_assignment(member, value))
-    elif member is not None:
-        left = evolve(
-            member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NO_PARTITIONS, revoking=NO_PARTITIONS
-        )
-        group.put_member(state, changes, left)
 
 
 def _regex(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, value: Any) -> None:
@@ -129,38 +81,21 @@ def _regex(state: ShardState, changes: Changes, group: ConsumerGroup, key: Any, 
 
 
 APPLIERS: Final[Mapping[type[Message], Applier]] = {
-    ConsumerGroupMetadataKey: for_group(ConsumerGroup, apply_group),
+    **RECORDS.appliers(ConsumerGroup),
     ConsumerGroupPartitionMetadataKey: for_group(ConsumerGroup, _partition_metadata),
-    ConsumerGroupMemberMetadataKey: for_group(
-        ConsumerGroup, for_member(lambda member_id: ConsumerGroupMember(member_id=member_id))
-    ),
-    ConsumerGroupTargetAssignmentMemberKey: for_group(ConsumerGroup, apply_target),
-    ConsumerGroupTargetAssignmentMetadataKey: for_group(ConsumerGroup, apply_target_metadata),
-    ConsumerGroupCurrentMemberAssignmentKey: for_group(ConsumerGroup, _current),
     ConsumerGroupRegularExpressionKey: for_group(ConsumerGroup, _regex),
 }
 """The effect of each record of a consumer group."""
 
 
 def _loaded(op: OperationContext, group: ConsumerGroup) -> None:
-    """Restart each member's session timer, and the rebalance timer of each member with partitions to revoke."""
-    timeout = op.group_config(group.group_id).consumer_session_timeout_ms
-    for member_id in iter_kafka_order(group.members):
-        member = group.members[member_id]
-        schedule_session(op, group, member_id, timeout, fence_member)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            rebalance = member.metadata.rebalance_timeout_ms
-            schedule_rebalance(op, group, member_id, member.epoch, rebalance, fence_member)
+    restart_timers(op, group, op.group_config(group.group_id).consumer_session_timeout_ms, fence_members)
 
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=ConsumerGroupHeartbeatRequest,
-            handle=heartbeat,
-            check=check_heartbeat,
-        ),
-        describe_api(ConsumerGroupDescribeRequest, describe, refuse_description),
+        SingleGroupApi(request=ConsumerGroupHeartbeatRequest, handle=heartbeat, check=check_heartbeat),
+        describe_api(ConsumerGroupDescribeRequest, response.DescribedGroup, _describe),
     ),
     appliers=APPLIERS,
     on_loaded={"consumer": _loaded},

@@ -7,11 +7,11 @@ topics are created, and periodically.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
@@ -20,20 +20,21 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     copied,
     hash_map_order,
     sized_capacity,
-    string_key,
+    sorted_strings,
 )
 from kafka_msgs.groups.consumer.group import ConsumerGroup
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember
-from kafka_msgs.groups.consumer.records import emit_epoch, emit_regex
+from kafka_msgs.groups.consumer.member import RECORDS
+from kafka_msgs.groups.consumer.membership import MemberUpdate
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
 from kafka_msgs.groups.topics_image import EMPTY_IMAGE, TopicsImage, group_hash
+from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 from kafka_msgs.messages.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 
-__all__ = ["RegexChange", "RegexSnapshot", "resolve", "track_topics_image", "update_regexes"]
+__all__ = ["RegexChange", "resolve", "track_topics_image", "update_regexes"]
 
 _MIN_INTERVAL_MS: Final = 10_000
 
@@ -73,83 +74,58 @@ def check_regex(regex: str) -> None:
         raise GroupError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
-@frozen
-class RegexSnapshot:
-    """The regular expressions of a group before a request, which Kafka's decisions depend on.
-
-    ``members`` counts the members of each, ``resolved`` has the regular expressions with resolved topics, and ``last``
-    is the latest result.
-    """
-
-    members: Mapping[str, int]
-    resolved: Collection[str]
-    last: ConsumerGroupRegularExpressionValue | None
-
-    @classmethod
-    def of(cls, group: ConsumerGroup) -> RegexSnapshot:
-        """Return the snapshot of a group."""
-        if not group.regexes and not group.resolved:
-            return _NO_REGEXES
-        order = iter_kafka_order(group.resolved)
-        members = {regex: group.regexes[regex] for regex in iter_kafka_order(group.regexes)}
-        return cls(members, frozenset(order), group.resolved[order[0]] if order else None)
-
-
-_NO_REGEXES: Final = RegexSnapshot({}, (), None)
-
-
-def update_regexes(
-    op: OperationContext,
-    group: ConsumerGroup,
-    before: RegexSnapshot,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-) -> RegexChange:
+def update_regexes(update: MemberUpdate) -> RegexChange:
     """Update a member's regular expression, and resolve the group's regular expressions if they are due."""
-    previous, present = old.metadata.subscribed_topic_regex, new.metadata.subscribed_topic_regex
+    group = update.group
+    old, new = update.old.metadata.subscribed_topic_regex, update.new.metadata.subscribed_topic_regex
     change = RegexChange.NONE
-    if previous != present:
+    if old != new:
         change = RegexChange.UPDATED
-        if previous and before.members.get(previous) == 1:
-            emit_regex(op, group.group_id, previous, None)
-        if present and present not in before.members:
-            check_regex(present)
-        elif present in before.resolved or (previous and not present):
+        if update.dropped_regex is not None:
+            key = ConsumerGroupRegularExpressionKey(group_id=group.group_id, regular_expression=update.dropped_regex)
+            update.written.append((key, None))
+        if new and new not in group.regexes:
+            check_regex(new)
+        elif new in group.resolved or (old and not new):
             change = RegexChange.UPDATED_AND_RESOLVED
-    if group.regexes:
-        _maybe_resolve(op, group, before, previous, present)
+    if group.regexes or new:
+        _maybe_resolve(update)
     return change
 
 
-def _maybe_resolve(
-    op: OperationContext, group: ConsumerGroup, before: RegexSnapshot, old: str | None, new: str | None
-) -> None:
-    key = f"{group.group_id}-regex"
-    last = before.last
-    if op.has_background_task(key) or (last is not None and op.now <= last.timestamp + _MIN_INTERVAL_MS):
-        return
-    if last is not None and not (
-        (new and new not in before.members)
-        or len(group.regexes) != len(before.resolved)
-        or last.version < op.soft.get(TopicsVersion).version
-        or op.now > last.timestamp + op.config.group_consumer_regex_refresh_interval_ms
+def _maybe_resolve(update: MemberUpdate) -> None:
+    op, group, new = update.op, update.group, update.new.regex
+    key, regexes = f"{group.group_id}-regex", update.regexes()
+    resolved = iter_kafka_order(group.resolved)
+    last = group.resolved[resolved[0]] if resolved else None
+    topics, group_id = op.soft.get(TopicsVersion), group.group_id
+    if (
+        not regexes
+        or op.has_background_task(key)
+        or (last is not None and op.now <= last.timestamp + _MIN_INTERVAL_MS)
+        or not (
+            last is None
+            or (new and new not in group.regexes)
+            or len(regexes) != len(resolved)
+            or last.version < topics.version
+            or op.now > last.timestamp + op.config.group_consumer_regex_refresh_interval_ms
+        )
     ):
         return
-    regexes = _resolution_order(before, old, new)
-    topics, group_id = op.soft.get(TopicsVersion), group.group_id
+    order = _resolution_order(update)
     op.run_in_background(
         key,
-        lambda: resolve(topics.image, regexes),
+        lambda: resolve(topics.image, order),
         lambda op, resolved, error: None if resolved is None else _resolved(op, group_id, resolved),
     )
 
 
-def _resolution_order(before: RegexSnapshot, old: str | None, new: str | None) -> Sequence[str]:
+def _resolution_order(update: MemberUpdate) -> Sequence[str]:
     """Return the regular expressions of a group in the order in which Kafka writes their topics."""
-    members = before.members
-    table = HashTable(java_hash_code, members, capacity=copied(members))
-    if old and members.get(old) == 1:
-        table.remove(old)
+    known, new = update.group.regexes, update.new.regex
+    table = HashTable(java_hash_code, iter_kafka_order(known), capacity=copied(known))
+    if known.get(update.old.regex) == 1:
+        table.remove(update.old.regex)
     if new:
         table.compute(new)
     found = hash_map_order(table.walk(), capacity=sized_capacity(len(table)))
@@ -168,7 +144,7 @@ def resolve(image: TopicsImage, regexes: Sequence[str]) -> Resolved:
         except InvalidRegexError:
             topics: Sequence[str] = ()
         else:
-            topics = sorted((name for name in image.topics if matches(name)), key=string_key)
+            topics = sorted_strings(name for name in image.topics if matches(name))
         found[regex] = ConsumerGroupRegularExpressionValue(topics=tuple(topics), version=image.version)
     return found
 
@@ -184,9 +160,10 @@ def _resolved(op: OperationContext, group_id: str, resolved: Resolved) -> None:
             old = group.resolved.get(regex)
             is_first = old is None and not op.quirks.consumer_regex_matches_nothing
             bump = bump or is_first or set(value.topics) != set(old.topics if old is not None else ())
-            emit_regex(op, group_id, regex, evolve(value, timestamp=op.now))
+            key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
+            op.emit(key, evolve(value, timestamp=op.now))
     metadata_hash = group_hash(op.image, group.topics)
     if bump or metadata_hash != group.metadata_hash:
-        emit_epoch(op, group_id, group.epoch + 1, metadata_hash)
+        op.emit(*RECORDS.epoch(group_id, group.epoch + 1, metadata_hash))
         op.count_metric(CONSUMER_REBALANCES)
-        group.refreshed(op.now)
+        group.refreshed(op.now, group.epoch)

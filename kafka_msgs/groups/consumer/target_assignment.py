@@ -2,149 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
-from kafka_msgs.error_codes import ErrorCode
-from kafka_msgs.errors import AssignorError, GroupError
 from kafka_msgs.groups.assignors import CONSUMER_ASSIGNORS
 from kafka_msgs.groups.assignors.java_hash_order import copy_capacity, hash_map_order
-from kafka_msgs.groups.assignors.spec import Assignment, GroupSpec, Partitions, TopicSubscription
-from kafka_msgs.groups.assignors.spec import MemberSpec as AssignorMember
+from kafka_msgs.groups.assignors.spec import Partitions, TopicSubscription, owned_partitions
 from kafka_msgs.groups.config import ForcedTarget
 from kafka_msgs.groups.consumer.current_assignment import ReconcileInput, Reported, reconcile
-from kafka_msgs.groups.consumer.group import ConsumerGroup, Target
-from kafka_msgs.groups.consumer.member import ConsumerGroupMember, MemberState
-from kafka_msgs.groups.consumer.records import emit_current_assignment, emit_epoch, emit_target, emit_target_metadata
-from kafka_msgs.groups.consumer.subscription import GroupSnapshot, ReplacedMember, SubscriptionChange
-from kafka_msgs.groups.modern_group import Fence, can_compute_assignment, rebalance_timer_key, schedule_rebalance
+from kafka_msgs.groups.consumer.group import ConsumerGroup
+from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
+from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members
+from kafka_msgs.groups.consumer.subscription import SubscriptionChange
+from kafka_msgs.groups.member_timers import rebalance_timer_key, schedule_rebalance
+from kafka_msgs.groups.modern_group import can_compute_assignment, current_target, members_after
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
+from kafka_msgs.groups.partition_assignment import compute_target, same_partitions
 from kafka_msgs.groups.topics_image import TopicsImage
 
 __all__ = ["TargetAssignment", "previous_target", "reconcile_member", "update_target"]
-
-
-def apply_forced_target(
-    op: OperationContext, group: ConsumerGroup, forced: ForcedTarget, member: ConsumerGroupMember
-) -> Target:
-    """Record a forced target if it differs from the current one, with a new epoch. Return the target of a member.
-
-    Members without an entry get no partitions. Topics that do not exist are skipped.
-    """
-    targets = {each.member_id: _target(op, forced, each) for each in (*group.members.values(), member)}
-    changed = [member_id for member_id, target in targets.items() if not _is_same(target, group.targets.get(member_id))]
-    if changed and group.assignment_epoch >= group.epoch:
-        emit_epoch(op, group.group_id, group.epoch + 1, group.metadata_hash)
-    for member_id in changed:
-        emit_target(op, group.group_id, member_id, targets[member_id])
-    if group.assignment_epoch < group.epoch:
-        emit_target_metadata(op, group.group_id, group.epoch, op.now)
-    return targets[member.member_id]
-
-
-def _target(op: OperationContext, forced: ForcedTarget, member: ConsumerGroupMember) -> Target:
-    topics = op.image.topics
-    names = member.member_id, member.metadata.instance_id, member.metadata.client_id
-    wanted = next((forced[name] for name in names if name is not None and name in forced), {})
-    return {topics[name].id: tuple(partitions) for name, partitions in wanted.items() if name in topics}
-
-
-def _is_same(target: Target, other: Target | None) -> bool:
-    if other is None or target.keys() != other.keys():
-        return False
-    return all(set(partitions) == set(other[topic]) for topic, partitions in target.items())
 
 
 class TargetAssignment(NamedTuple):
     """The target assignment of a member, and its epoch."""
 
     epoch: int
-    target: Target
+    target: Partitions
 
 
-def previous_target(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> TargetAssignment:
+def _apply_forced_target(update: MemberUpdate, epoch: int, forced: ForcedTarget) -> TargetAssignment:
+    """Record a forced target if it differs from the current one, with a new epoch.
+
+    Members without an entry get no partitions. Topics that do not exist are skipped.
+    """
+    group, member_id = update.group, update.new.member_id
+    members = members_after(group, update.new, update.replaced)
+    targets = {each: _target(update.op, forced, member) for each, member in members.items()}
+    before = current_target(group, member_id, update.replaced)
+    changed = [each for each, target in targets.items() if not same_partitions(target, before.get(each))]
+    if changed and group.assignment_epoch >= epoch:
+        epoch += 1
+        update.written.append(RECORDS.epoch(group.group_id, epoch, group.metadata_hash))
+    update.written += (RECORDS.target(group.group_id, each, targets[each]) for each in changed)
+    if group.assignment_epoch < epoch:
+        update.written.append(RECORDS.target_metadata(group.group_id, epoch, update.op.now))
+    return TargetAssignment(epoch, targets[member_id])
+
+
+def _target(op: OperationContext, forced: ForcedTarget, member: ConsumerGroupMember) -> Partitions:
+    topics = op.image.topics
+    names = member.member_id, member.metadata.instance_id, member.metadata.client_id
+    wanted = next((forced[name] for name in names if name is not None and name in forced), {})
+    return {topics[name].id: tuple(partitions) for name, partitions in wanted.items() if name in topics}
+
+
+def previous_target(update: MemberUpdate) -> TargetAssignment:
     """Return the current target assignment of a member. A member with a new instance id has none yet."""
-    return TargetAssignment(
-        group.assignment_epoch, {} if view.new_instance else group.targets.get(member.member_id, {})
-    )
+    group, new = update.group, update.new
+    holder = new.member_id if new.instance_id is None else group.static_members.get(new.instance_id, "")
+    return TargetAssignment(group.assignment_epoch, group.targets.get(holder, {}))
 
 
-def update_target(
-    op: OperationContext,
-    group: ConsumerGroup,
-    view: GroupSnapshot,
-    change: SubscriptionChange,
-    member: ConsumerGroupMember,
-) -> TargetAssignment:
+def update_target(update: MemberUpdate, change: SubscriptionChange) -> TargetAssignment:
     """Compute the target assignment if the group epoch is newer, and the minimum interval has passed.
 
     Raises ``GroupError`` if the assignor fails.
     """
-    forced = op.forced_target(group.group_id)
+    op, group, member_id = update.op, update.group, update.new.member_id
+    forced = op.services.forced_targets.get(group.group_id)
     if forced is not None:
-        target = apply_forced_target(op, group, forced, member)
-        return TargetAssignment(group.assignment_epoch, target)
+        return _apply_forced_target(update, change.epoch, forced)
     interval = op.group_config(group.group_id).consumer_assignment_interval_ms
-    if group.assignment_epoch >= group.epoch or not can_compute_assignment(group, interval, op.now):
-        return previous_target(group, view, member)
-    order = hash_map_order(_members_in_order(group, view, member))
-    subscriptions = _Subscriptions(group, op.image)
-    spec = GroupSpec(
-        members={
-            member_id: AssignorMember(
-                subscription=subscriptions.of(group.members[member_id]),
-                assigned=_last_target(group, view, member, member_id) or {},
-                instance_id=group.members[member_id].instance_id,
-            )
-            for member_id in order
-        },
-        partitions={topic.id: topic.partitions for topic in op.image.topics.values()},
+    if group.assignment_epoch >= change.epoch or not can_compute_assignment(group, interval, op.now):
+        return previous_target(update)
+    targets = dict(current_target(group, member_id, update.replaced))
+    if update.freed is not None and update.replaced not in group.targets:
+        targets.pop(member_id, None)
+    assignment, written = compute_target(
+        op,
+        group,
+        RECORDS,
+        change.epoch,
+        CONSUMER_ASSIGNORS[change.assignor],
+        members=members_after(group, update.new, update.replaced),
+        targets=targets,
+        subscription=_Subscriptions(group, op.image).of,
         homogeneous=not change.heterogeneous,
-        owned=None if view.displaced is None else _owned([*group.targets.values(), view.displaced.target or {}]),
+        owned=owned_partitions(group.targets.values()) if op.quirks.rejoin_counts_twice else None,
     )
-    assignment = _assign(change.assignor, group, spec)
-    for member_id in order:
-        target = assignment.get(member_id, {})
-        if not _same(target, _last_target(group, view, member, member_id)):
-            emit_target(op, group.group_id, member_id, target)
-    emit_target_metadata(op, group.group_id, group.epoch, op.now)
-    return TargetAssignment(group.epoch, assignment.get(member.member_id, {}))
-
-
-def _last_target(
-    group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember, member_id: str
-) -> Target | None:
-    """Return the target of a member before the request. A replaced member's new record does not count."""
-    if member_id != member.member_id or not view.without_target:
-        return group.targets.get(member_id)
-    return None if view.displaced is None else view.displaced.target
-
-
-def _owned(targets: Iterable[Target]) -> Mapping[UUID, Collection[int]]:
-    owned: dict[UUID, set[int]] = {}
-    for target in targets:
-        for topic, partitions in target.items():
-            owned.setdefault(topic, set()).update(partitions)
-    return owned
+    update.written += written
+    return TargetAssignment(change.epoch, assignment.get(member_id, {}))
 
 
 def reconcile_member(
-    op: OperationContext,
-    group: ConsumerGroup,
-    member: ConsumerGroupMember,
-    goal: TargetAssignment,
-    *,
-    changed: bool,
-    reported: Reported | None,
-    fence: Fence,
-    displaced: ReplacedMember | None = None,
+    update: MemberUpdate, goal: TargetAssignment, *, changed: bool, reported: Reported | None
 ) -> ConsumerGroupMember:
-    """Move a member one step towards its target, and record the step. Return the updated member.
-
-    Partitions that a ``displaced`` member owned are not free in this step.
-    """
+    """Move a member one step towards its target, and record the step. Return the updated member."""
+    op, group, member, freed = update.op, update.group, update.new, update.freed
     if not changed and member.is_reconciled_to(goal.epoch):
         return member
     names = group.subscribed_topics_of(member)
@@ -156,43 +110,18 @@ def reconcile_member(
         subscribed=lambda topic: topic in topics and topics[topic].name in names,
         subscribes_to_nothing=not names,
         is_owned=lambda topic, partition: (
-            group.owner_epoch(topic, partition) is not None
-            or (displaced is not None and displaced.member.owns(topic, partition))
+            group.owner_epoch(topic, partition) is not None and not (freed is not None and freed.owns(topic, partition))
         ),
         reported=reported,
     )
     after = reconcile(member, step)
     if after != member:
-        emit_current_assignment(op, group.group_id, after)
-        if after.classic is None and after.state is MemberState.UNREVOKED_PARTITIONS:
-            timeout = after.metadata.rebalance_timeout_ms
-            schedule_rebalance(op, group, after.member_id, after.epoch, timeout, fence)
+        update.written.append(RECORDS.current(group.group_id, after))
+        if after.is_revoking and after.classic is None:
+            schedule_rebalance(op, group, after.member_id, after.epoch, after.rebalance_timeout_ms, fence_members)
         elif after.classic is None:
             op.stop_timer(rebalance_timer_key(group.group_id, after.member_id))
     return after
-
-
-def _assign(name: str, group: ConsumerGroup, spec: GroupSpec) -> Assignment:
-    try:
-        return CONSUMER_ASSIGNORS[name](spec)
-    except AssignorError as error:
-        message = f"Failed to compute a new target assignment for epoch {group.epoch}: {error}"
-        raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR, message) from error
-
-
-def _members_in_order(group: ConsumerGroup, view: GroupSnapshot, member: ConsumerGroupMember) -> Sequence[str]:
-    """Return the members in the order of Kafka's assignment: a new member comes last."""
-    if view.order is not None:
-        present = [each for each in view.order if each in group.members]
-        return [*present, member.member_id] if view.is_new else present
-    if not view.is_new:
-        return iter_kafka_order(group.members)
-    others: TimelineHashMap[str, None] = TimelineHashMap()
-    for member_id in group.members:
-        if member_id != member.member_id:
-            others[member_id] = None
-    others.capacity = view.capacity
-    return [*iter_kafka_order(others), member.member_id]
 
 
 class _Subscriptions:
@@ -225,9 +154,3 @@ class _Subscriptions:
 
 def _set_order(names: Collection[str]) -> Sequence[str]:
     return hash_map_order(names, capacity=copy_capacity(len(names)))
-
-
-def _same(one: Partitions, other: Target | None) -> bool:
-    if other is None or one.keys() != other.keys():
-        return False
-    return all(set(partitions) == set(other[topic]) for topic, partitions in one.items())

@@ -7,7 +7,7 @@ pending offsets of the same partition.
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafka_msgs.groups.group import OffsetAndPosition
 from kafka_msgs.groups.operation import OffsetTable, OperationContext, ShardState
@@ -106,20 +106,16 @@ def emit_offset_tombstone(op: OperationContext, group: str, topic: str, partitio
 
 def delete_all_offsets(op: OperationContext, group: str) -> int:
     """Emit the tombstones of all offsets of a group, including open transactions. Return their number."""
-    offsets, waiting = op.state.offsets.get(group), op.state.open_transactions.get(group)
-    keys = (
-        [(topic, each) for topic in iter_kafka_order(offsets) for each in iter_kafka_order(offsets[topic])]
-        if offsets
-        else []
+    tables: tuple[TimelineHashMap[str, TimelineHashMap[int, Any]], ...] = (
+        op.state.offsets.get(group) or TimelineHashMap(),
+        op.state.open_transactions.get(group) or TimelineHashMap(),
     )
-    known = set(keys)
-    if waiting:
-        keys += [
-            (topic, each)
-            for topic in iter_kafka_order(waiting)
-            for each in iter_kafka_order(waiting[topic])
-            if (topic, each) not in known
-        ]
+    keys = {
+        (topic, each): None
+        for table in tables
+        for topic in iter_kafka_order(table)
+        for each in iter_kafka_order(table[topic])
+    }
     for topic, partition in keys:
         emit_offset_tombstone(op, group, topic, partition)
     return len(keys)

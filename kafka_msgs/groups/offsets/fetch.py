@@ -13,6 +13,7 @@ from typing import Final
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.group import OffsetAndPosition
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.offsets.appliers import find_offset, is_open
 from kafka_msgs.groups.operation import OffsetTable, OperationContext, ShardState
 from kafka_msgs.groups.request_context import RequestContext
@@ -25,7 +26,6 @@ from kafka_msgs.messages.offset_fetch_request import (
 from kafka_msgs.messages.offset_fetch_response import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
-    OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
@@ -44,13 +44,7 @@ def requested_groups(request: OffsetFetchRequest, version: int) -> Iterator[tupl
     if version >= _MANY_GROUPS_SINCE:
         yield from ((group.group_id, group) for group in request.groups)
         return
-    topics = None
-    if request.topics is not None:
-        topics = tuple(
-            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-            for topic in request.topics
-        )
-    yield request.group_id, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    yield request.group_id, with_fields_of(OffsetFetchRequestGroup, request)
 
 
 def fetch_offsets(
@@ -144,8 +138,7 @@ def refuse_fetch(asked: OffsetFetchRequestGroup, error: GroupError, version: int
         group_id=asked.group_id,
         topics=tuple(
             OffsetFetchResponseTopics(
-                name=topic.name,
-                partitions=tuple(_no_offset(index, error.error) for index in topic.partition_indexes),
+                name=topic.name, partitions=tuple(_no_offset(index, error.error) for index in topic.partition_indexes)
             )
             for topic in asked.topics or ()
         ),
@@ -159,22 +152,5 @@ def fetch_response(
     if version >= _MANY_GROUPS_SINCE:
         return OffsetFetchResponse(groups=tuple(groups))
     [group] = groups
-    return OffsetFetchResponse(
-        error_code=group.error_code,
-        topics=tuple(
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    OffsetFetchResponsePartition(
-                        partition_index=each.partition_index,
-                        committed_offset=each.committed_offset,
-                        committed_leader_epoch=each.committed_leader_epoch,
-                        metadata=each.metadata,
-                        error_code=each.error_code,
-                    )
-                    for each in topic.partitions
-                ),
-            )
-            for topic in group.topics
-        ),
-    )
+    topics = tuple(with_fields_of(OffsetFetchResponseTopic, topic) for topic in group.topics)
+    return OffsetFetchResponse(error_code=group.error_code, topics=topics)

@@ -6,15 +6,8 @@ from typing import Final
 
 from kafka_msgs.groups.group_protocol import GroupProtocol, MultiGroupApi, SingleGroupApi, accept_any
 from kafka_msgs.groups.offsets.appliers import apply_legacy_offset, apply_marker, apply_offset
-from kafka_msgs.groups.offsets.commit import (
-    commit_offsets,
-    commit_transactional_offsets,
-)
-from kafka_msgs.groups.offsets.deletion import (
-    delete_offsets,
-    delete_offsets_of_topics,
-    schedule_expiry,
-)
+from kafka_msgs.groups.offsets.commit import commit_offsets, commit_transactional_offsets
+from kafka_msgs.groups.offsets.deletion import delete_offsets, delete_offsets_of_topics, schedule_expiry
 from kafka_msgs.groups.offsets.fetch import fetch_offsets, fetch_response, refuse_fetch, requested_groups
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.legacy_offset_commit_key import LegacyOffsetCommitKey
@@ -28,20 +21,13 @@ __all__ = ["PROTOCOL"]
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
-        SingleGroupApi(
-            request=OffsetCommitRequest,
-            handle=commit_offsets,
-            check=accept_any,
-        ),
+        SingleGroupApi(request=OffsetCommitRequest, handle=commit_offsets, check=accept_any),
         SingleGroupApi(
             request=TxnOffsetCommitRequest,
             handle=commit_transactional_offsets,
             producer=lambda request: ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         ),
-        SingleGroupApi(
-            request=OffsetDeleteRequest,
-            handle=delete_offsets,
-        ),
+        SingleGroupApi(request=OffsetDeleteRequest, handle=delete_offsets),
         MultiGroupApi(
             request=OffsetFetchRequest,
             groups=requested_groups,

@@ -16,15 +16,9 @@ from kafka_msgs.groups.profiles import Profile, StreamsRules
 __all__ = ["KIP_1071_PAGE"]
 
 
-def _load_extension() -> object:
-    from kafka_msgs.groups.page.extension import PageExtension
-
-    return PageExtension()
-
-
 KIP_1071_PAGE: Final = Profile(
     name="page",
     streams=StreamsRules(**{each.name: True for each in fields(StreamsRules)}),
-    load_streams_extension=_load_extension,
+    streams_extension="kafka_msgs.groups.page.extension",
 )
 """The behaviour of the document."""

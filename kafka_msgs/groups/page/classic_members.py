@@ -6,7 +6,6 @@ heartbeat, so that the member follows the same rules. Its standby tasks may be w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from attrs import evolve
@@ -16,23 +15,24 @@ from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.classic_support import (
     ClassicMemberSupport,
     ClassicMetadata,
-    join_timer_key,
+    refuse_unknown_member_id,
     requires_known_member_id,
     schedule_sync_timeout,
 )
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, static_member_of_request
+from kafka_msgs.groups.member_timers import join_timer_key
+from kafka_msgs.groups.modern_group import JOIN_EPOCH
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.page.migration import classic_metadata, downgrade, may_downgrade
 from kafka_msgs.groups.page.user_data import probing_members, read_heartbeat, written_assignment
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.current_assignment import reconcile
-from kafka_msgs.groups.streams.fencing import fence_member, remove_members
+from kafka_msgs.groups.streams.fencing import remove_members
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.heartbeat import HeartbeatHandler
 from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, grouped, task_set
+from kafka_msgs.groups.streams.tasks import task_ids, task_set
 from kafka_msgs.groups.streams.validation import check_translated
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -56,12 +56,10 @@ def _join(
     op: OperationContext, context: RequestContext, group: StreamsGroup, request: JoinGroupRequest
 ) -> JoinGroupResponse | Future[JoinGroupResponse]:
     """Handle a classic protocol member that joins or rejoins a streams group."""
-    member_id = request.member_id or f"{context.client_id}-{op.new_id()}"
+    member_id = request.member_id or f"{context.client_id}-{op.services.new_id()}"
     _require_protocol(group, member_id, request)
     if requires_known_member_id(context, request):
-        promise: Future[JoinGroupResponse] = op.new_future()
-        promise.resolve(JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED))
-        return promise
+        return refuse_unknown_member_id(op, member_id)
     before = _known_member(group, request)
     try:
         heartbeat = _translated(op, group, request, member_id, before)
@@ -73,7 +71,7 @@ def _join(
     if may_downgrade(op, group):
         downgrade(op, group)
         return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-    schedule_sync_timeout(op, group, member_id, request, fence_member)
+    schedule_sync_timeout(op, group, member_id, request, remove_members)
     return JoinGroupResponse(
         member_id=member_id,
         generation_id=answer.member_epoch,
@@ -100,7 +98,7 @@ def _require_protocol(group: StreamsGroup, member_id: str, request: JoinGroupReq
 def _known_member(group: StreamsGroup, request: JoinGroupRequest) -> StreamsGroupMember | None:
     """Return the member that rejoins; None for a new member or one that replaces a static member."""
     if request.group_instance_id is not None and request.member_id:
-        return static_member_of_request(group, request.member_id, request.group_instance_id)
+        return group.sender(request.member_id, request.group_instance_id)
     return group.members.get(request.member_id)
 
 
@@ -130,15 +128,11 @@ def _translated(
         instance_id=request.group_instance_id,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         topology=None if keeps_topology else sent.topology,
-        active_tasks=_ids(active),
-        standby_tasks=_ids(standby - warmup),
-        warmup_tasks=_ids(warmup),
+        active_tasks=task_ids(TaskIds, active),
+        standby_tasks=task_ids(TaskIds, standby - warmup),
+        warmup_tasks=task_ids(TaskIds, warmup),
         shutdown_application=False,
     )
-
-
-def _ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 def _probe(group: StreamsGroup, before: StreamsGroupMember | None, member_id: str) -> None:
@@ -165,13 +159,12 @@ def _may_advance(op: OperationContext, group: StreamsGroup, member: StreamsGroup
         return True
     if member.state is not MemberState.UNRELEASED_TASKS:
         return False
-    mine = member.assigned
-    owned = TasksTuple(frozenset(mine.active), mine.standby, mine.warmup)
-    after = reconcile(member, group.assignment_epoch, group.target_of(member.member_id), owned, group)
+    target, owned = group.target_of(member.member_id), member.assigned.without_epochs()
+    after = reconcile(member, group.assignment_epoch, target, owned, group)
     return after.assigned != member.assigned
 
 
 CLASSIC_SUPPORT: Final = ClassicMemberSupport(
-    join=_join, assignment=_assignment, may_advance=_may_advance, fence=fence_member, remove=remove_members
+    join=_join, assignment=_assignment, may_advance=_may_advance, remove=remove_members
 )
 """The support of streams groups for members of the classic protocol."""

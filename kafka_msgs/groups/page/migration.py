@@ -18,16 +18,16 @@ from kafka_msgs.errors import DecodeError, GroupError
 from kafka_msgs.groups.classic.conversion import create_classic_group, detach_members
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic.members import ClassicGroupMember
-from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, Fence, rebalance_timer_key, schedule_session, session_timer_key
+from kafka_msgs.groups.member_timers import Fence, schedule_session, stop_member_timers
+from kafka_msgs.groups.modern_group import JOIN_EPOCH
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.page.user_data import read_answer, read_heartbeat, written_assignment
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import NEW_METADATA, StreamsGroupMember, with_classic_member
 from kafka_msgs.groups.streams.membership import reported
+from kafka_msgs.groups.streams.records import RECORDS, topology_record
 from kafka_msgs.groups.streams.soft_state import TaskOffsets, updated_offsets
 from kafka_msgs.groups.streams.tasks import TasksTuple, TasksTupleWithEpochs, task_set
 from kafka_msgs.groups.streams.topology import StreamsTopology, canonical, topology_value
@@ -64,16 +64,13 @@ def upgrade(op: OperationContext, group: ClassicGroup, fence: Fence) -> StreamsG
     members = _with_tasks(epoch, classic, heartbeats)
     detach_members(group)
     group.emit_tombstones(op)
-    for member in members:
-        op.emit(*records.member_record(group_id, member))
+    op.emit_all(RECORDS.member(group_id, member) for member in members)
     op.emit(*StreamsGroup(group_id).metadata_record(epoch=epoch))
     if topology is not None:
-        op.emit(*records.topology_record(group_id, topology.value))
-    for member in members:
-        op.emit(*records.target_record(group_id, member.member_id, _present(member.assigned)))
-    op.emit(*records.assignment_record(group_id, epoch, 0))
-    for member in members:
-        op.emit(*records.current_record(group_id, member))
+        op.emit(*topology_record(group_id, topology.value))
+    op.emit_all(RECORDS.target(group_id, member.member_id, member.assigned.without_epochs()) for member in members)
+    op.emit(*RECORDS.target_metadata(group_id, epoch, 0))
+    op.emit_all(RECORDS.current(group_id, member) for member in members)
     made = op.state.groups[group_id]
     assert isinstance(made, StreamsGroup)
     for member, heartbeat in zip(members, heartbeats, strict=True):
@@ -158,12 +155,9 @@ def _streams_member(
         rebalance_timeout_ms=member.rebalance_timeout_ms,
     )
     metadata = with_classic_member(reported(NEW_METADATA, context, joining), classic_metadata(member))
-    made = StreamsGroupMember(member_id=member.member_id, epoch=epoch, previous_epoch=epoch, assigned=assigned)
-    return made.with_metadata(metadata)
-
-
-def _present(assigned: TasksTupleWithEpochs) -> TasksTuple:
-    return TasksTuple(frozenset(assigned.active), assigned.standby, assigned.warmup)
+    return StreamsGroupMember(
+        member_id=member.member_id, metadata=metadata, epoch=epoch, previous_epoch=epoch, assigned=assigned
+    )
 
 
 # Downgrade.
@@ -186,13 +180,5 @@ def downgrade(op: OperationContext, group: StreamsGroup, leaving: Sequence[Strea
     group.emit_tombstones(op)
     group.cancel_timers(op)
     for member_id in members:
-        for key in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
-            op.stop_timer(key(group_id, member_id))
-    create_classic_group(
-        op,
-        group_id,
-        epoch,
-        staying,
-        lambda member, _: assignments[member.member_id],
-        rebalance=True,
-    )
+        stop_member_timers(op, group_id, member_id)
+    create_classic_group(op, group_id, epoch, staying, lambda member, _: assignments[member.member_id], rebalance=True)

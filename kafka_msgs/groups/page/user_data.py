@@ -20,13 +20,13 @@ from kafka_msgs.errors import DecodeError, UnsupportedVersionError
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.streams.group import StreamsGroup
-from kafka_msgs.groups.streams.heartbeat_response import all_endpoints, task_ids, task_partitions
+from kafka_msgs.groups.streams.heartbeat_response import all_endpoints, task_partitions
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TasksTupleWithEpochs
+from kafka_msgs.groups.streams.tasks import TasksTupleWithEpochs, task_ids
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.message import Message
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
+from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse, TaskIds
 from kafka_msgs.versioned import decode_versioned, encode_versioned
 
 __all__ = [
@@ -129,8 +129,8 @@ def written_assignment(
         heartbeat_interval_ms=config.streams_heartbeat_interval_ms,
         task_offset_interval_ms=config.streams_task_offset_interval_ms,
         acceptable_recovery_lag=config.streams_acceptable_recovery_lag,
-        active_tasks=task_ids(tasks.active),
-        standby_tasks=task_ids(tasks.standby | tasks.warmup),
+        active_tasks=task_ids(TaskIds, tasks.active),
+        standby_tasks=task_ids(TaskIds, tasks.standby | tasks.warmup),
         warmup_tasks=(),
         endpoint_information_epoch=group.soft.endpoint_epoch,
         partitions_by_user_endpoint=all_endpoints(op, group, member, None),

@@ -14,9 +14,9 @@ from typing import Final, NoReturn
 
 from attrs import define, evolve, frozen
 
-from kafka_msgs.groups.re2.nodes import Assertion, CharacterMatch, Empty, Node, Repeat, SequenceOrChoice
+from kafka_msgs.groups.re2.nfa import InvalidRegexError, Machine, Node, assertion, character, choice, repeat, sequence
 
-__all__ = ["InvalidRegexError", "parse"]
+__all__ = ["compile_regex", "parse"]
 
 _MAX_REPEAT: Final = 1000
 _MAX_DEPTH: Final = 1000
@@ -54,10 +54,6 @@ _GROUP: Final = re.compile(r"\(\?P?<([^>]*)(>?)")
 _FLAGS: Final = {"i": ("fold",), "m": ("many_lines",), "s": ("dot_all",), "U": ()}
 
 
-class InvalidRegexError(ValueError):
-    """A regular expression that RE2 does not accept. The text is RE2/J's."""
-
-
 @frozen
 class _Flags:
     fold: bool = False
@@ -75,25 +71,17 @@ class _Group:
 
     def close(self) -> Node:
         """Return the group as one node."""
-        self.alternatives.append(_sequence(self.parts))
-        return _parts(self.alternatives, either=True)
+        return choice([*self.alternatives, sequence(self.parts)])
+
+
+def compile_regex(regex: str) -> Callable[[str], bool]:
+    """Return a predicate that matches a whole name against a regular expression. Raises ``InvalidRegexError``."""
+    return Machine(parse(regex)).matches
 
 
 def parse(text: str) -> Node:
     """Return the tree of a regular expression. Raises ``InvalidRegexError``."""
     return _Parser(text).parse()
-
-
-def _sequence(parts: list[Node]) -> Node:
-    return _parts(parts, either=False)
-
-
-def _parts(parts: list[Node], *, either: bool) -> Node:
-    if not parts:
-        return Empty()
-    if len(parts) == 1:
-        return parts[0]
-    return SequenceOrChoice(max(part.weight for part in parts), tuple(parts), either)
 
 
 def _fail(reason: str) -> NoReturn:
@@ -139,16 +127,16 @@ class _Parser:
 
     def _plain(self, parts: list[Node], char: str) -> None:
         if char == "|":
-            self.groups[-1].alternatives.append(_sequence(parts))
+            self.groups[-1].alternatives.append(sequence(parts))
             self.groups[-1].parts = []
         elif char == "^":
-            parts.append(Assertion(place="line begin" if self.flags.many_lines else "begin"))
+            parts.append(assertion("line begin" if self.flags.many_lines else "begin"))
         elif char == "$":
-            parts.append(Assertion(place="line end" if self.flags.many_lines else "end"))
+            parts.append(assertion("line end" if self.flags.many_lines else "end"))
         elif char == "." and self.flags.dot_all:
-            parts.append(CharacterMatch(matches=lambda each: True))
+            parts.append(character(lambda each: True))
         elif char == ".":
-            parts.append(CharacterMatch(matches=lambda each: each != "\n"))
+            parts.append(character(lambda each: each != "\n"))
         else:
             if char == "{":
                 # RE2/J treats a repetition after a literal brace as nested.
@@ -157,8 +145,8 @@ class _Parser:
 
     def _one(self, char: str) -> Node:
         if self.flags.fold:
-            return CharacterMatch(matches=frozenset(_folded(char)).__contains__)
-        return CharacterMatch(matches=char.__eq__)
+            return character(frozenset(_folded(char)).__contains__)
+        return character(char.__eq__)
 
     # Repetition
 
@@ -184,7 +172,7 @@ class _Parser:
         weight = part.weight * max(1, low if high is None else high)
         if weight > _MAX_REPEAT:
             _fail("invalid repeat count")
-        parts[-1] = Repeat(weight, part, low, high)
+        parts[-1] = repeat(part, low, high, weight)
         self.repeated_at = self.at
 
     # Groups and flags
@@ -244,7 +232,7 @@ class _Parser:
         char = self.text[self.at + 1 : self.at + 2]
         if char in _EDGES and char:
             self.at += 2
-            parts.append(Assertion(place=_EDGES[char]))
+            parts.append(assertion(_EDGES[char]))
         elif char == "C":
             _fail("invalid escape sequence")
         elif char == "Q":
@@ -252,7 +240,7 @@ class _Parser:
             self.at = min(self.at + 4 + len(literal), len(self.text))
             parts.extend(self._one(each) for each in literal)
         elif char and char in "pPdsDSwW":
-            parts.append(CharacterMatch(matches=self._class_escape()))
+            parts.append(character(self._class_escape()))
         else:
             parts.append(self._one(self._escaped_char()))
 
@@ -325,7 +313,7 @@ class _Parser:
         def matches(char: str) -> bool:
             return any(member(char) for member in members) is not negated
 
-        return CharacterMatch(matches=matches)
+        return character(matches)
 
     def _class_member(self) -> Callable[[str], bool]:
         if self.text.startswith("[:", self.at):

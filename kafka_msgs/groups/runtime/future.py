@@ -16,6 +16,7 @@ from kafka_msgs.errors.api import ApiError
 __all__ = ["Future"]
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Future(Generic[T]):
@@ -99,6 +100,23 @@ class Future(Generic[T]):
             self.fail(other.error)
         else:
             self.resolve(other.value)  # type: ignore[arg-type]
+
+    def then(self, follow: Callable[[T], U | Future[U]]) -> Future[U]:
+        """Return a future of the result of ``follow`` for the value of this future, or of the error of this future."""
+        result: Future[U] = Future()
+
+        def settled(done: Future[T]) -> None:
+            if done.error is not None:
+                result.fail(done.error)
+                return
+            value = follow(done.result())
+            if isinstance(value, Future):
+                value.add_done_callback(result.copy_from)
+            else:
+                result.resolve(value)
+
+        self.add_done_callback(settled)
+        return result
 
     def _settle(self) -> None:
         self.done = True

@@ -26,7 +26,7 @@ from kafka_msgs.groups.runtime.output import (
 )
 from kafka_msgs.groups.runtime.shard_runtime import OperationT, ShardRuntime, StateT
 from kafka_msgs.groups.runtime.uncommitted_changes import DeferredWrite
-from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, SoftState, UndoLog
+from kafka_msgs.groups.runtime.undo_log import WITHOUT_UNDO, SoftState
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, UnknownRecord
 from kafka_msgs.internal_topics.replay import TransactionEnd
 from kafka_msgs.message import Message
@@ -95,13 +95,8 @@ class Shard(Generic[StateT, OperationT]):
     def _reset(self) -> None:
         self.state = self.runtime.definition.new_state()
         self.soft = SoftState()
-        self._changes = self.runtime.definition.new_changes()
+        self.changes = self.runtime.definition.new_changes()
         self.written = self.committed = 0
-
-    @property
-    def journal(self) -> UndoLog:
-        """The changes of the current operation."""
-        return self._changes.journal
 
     @property
     def output(self) -> CoordinatorOutput:
@@ -172,7 +167,7 @@ class Shard(Generic[StateT, OperationT]):
         self.timers.cancel_all()
         self.work.clear()
         error = GroupError(ErrorCode.NOT_COORDINATOR)
-        for step in self._changes.waiting():
+        for step in self.changes.waiting():
             step.complete(error)
         if was_active:
             definition = self.runtime.definition
@@ -207,7 +202,7 @@ class Shard(Generic[StateT, OperationT]):
         ``reply`` is called with the future of the operation when it is settled.
         """
         step = DeferredWrite(done)
-        self._changes.begin()
+        self.changes.begin()
         op = self._new_operation(self, producer.id, reply)
         try:
             if self.status is not CoordinatorState.ACTIVE:
@@ -224,7 +219,7 @@ class Shard(Generic[StateT, OperationT]):
             self._undo_operation(op)
             raise
         if not op.records:
-            flight = self._changes.last
+            flight = self.changes.last
             if flight is None:
                 step.complete(None)
             else:
@@ -236,7 +231,7 @@ class Shard(Generic[StateT, OperationT]):
         self.write(operation, lambda _, error: None)
 
     def _undo_operation(self, op: OperationT) -> None:
-        self._changes.undo_operation()
+        self.changes.undo_operation()
         op.restore_timers()
 
     def _append(self, op: OperationT, producer: ProducerIdAndEpoch, step: DeferredWrite) -> None:
@@ -254,16 +249,16 @@ class Shard(Generic[StateT, OperationT]):
         try:
             self.written = self.runtime.append(batch)
         except ApiError:
-            self._changes.fail_batch()
+            self.changes.fail_batch()
             raise
         self.runtime.output.batches.append(batch)
-        self._changes.record_append(self.written, step)
+        self.changes.record_append(self.written, step)
         self.runtime.defer(step)
 
     def read(self, operation: Callable[[OperationT], T]) -> T:
         """Run an operation on the state as of the last committed record. Raises ``ApiError``."""
         self.require_active()
-        with self._changes.at_last_commit():
+        with self.changes.at_last_commit():
             return operation(self.new_operation())
 
     def replay(self, key: Message, value: Message | None, index: int, producer_id: int) -> None:
@@ -273,32 +268,17 @@ class Shard(Generic[StateT, OperationT]):
         state.now = self.runtime.clock.now
         state.producer_id = producer_id
         try:
-            self.runtime.definition.appliers[type(key)](state, self._changes.journal, key, value)
+            self.runtime.definition.appliers[type(key)](state, self.changes.journal, key, value)
         except ApiError:
-            self._changes.mark_misapplied()
+            self.changes.mark_misapplied()
             raise
-
-    def set_derived(self, target: object, attribute: str, value: object) -> None:
-        """Set an attribute that is not recorded. It counts as a change of the next batch.
-
-        It stays if the current operation fails before it changes anything else.
-        """
-        self._changes.set_derived(target, attribute, value)
-
-    def keep_changes(self) -> None:
-        """Keep the changes so far, even if the current operation fails."""
-        self._changes.keep()
-
-    def undo_changes(self) -> None:
-        """Undo the changes of the current operation so far."""
-        self._changes.undo_operation()
 
     def commit(self, offset: int) -> None:
         """Record that all records before ``offset`` are committed, and complete the operations that wait for them."""
         if self.status is not CoordinatorState.ACTIVE:
             return
         self.committed = max(self.committed, offset)
-        for step in self._changes.committed(offset):
+        for step in self.changes.committed(offset):
             step.complete(None)
 
     def end_transaction(
@@ -306,16 +286,16 @@ class Shard(Generic[StateT, OperationT]):
     ) -> None:
         """Write the marker that ends a transaction, and apply it."""
         step = DeferredWrite(done)
-        self._changes.begin()
+        self.changes.begin()
         try:
             self.require_active()
-            self.runtime.definition.apply_end_transaction(self.state, self._changes.journal, producer.id, committed)
+            self.runtime.definition.apply_end_transaction(self.state, self.changes.journal, producer.id, committed)
             marker = MarkerAppend(
                 partition=self.partition, producer_id=producer.id, producer_epoch=producer.epoch, committed=committed
             )
             self._append_and_defer(marker, step)
         except ApiError as error:
-            self._changes.undo_operation()
+            self.changes.undo_operation()
             step.complete(error)
 
     def submit(self, operation: Callable[[OperationT], T | Future[T]]) -> Future[T]:

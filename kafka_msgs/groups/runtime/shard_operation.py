@@ -7,20 +7,24 @@ operation, and propagates to the caller. Changes of soft state and of timers are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.runtime.coordinator_timer import CoordinatorTimer
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.output import BackgroundTask, CoordinatorOutput
-from kafka_msgs.groups.runtime.undo_log import SoftState, UndoLog
+from kafka_msgs.groups.runtime.uncommitted_changes import UncommittedChanges
+from kafka_msgs.groups.runtime.undo_log import SoftState
 from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.message import Message
 
-__all__ = ["ShardAccess", "ShardOperation"]
+__all__ = ["Record", "ShardAccess", "ShardOperation"]
 
 T = TypeVar("T")
+
+Record: TypeAlias = tuple[Message, Message | None]
+"""A key and its value, or None for a tombstone."""
 
 
 class ShardAccess(Protocol):
@@ -32,9 +36,7 @@ class ShardAccess(Protocol):
     soft: SoftState
     timers: CoordinatorTimer
     work: dict[str, BackgroundTask]
-
-    @property
-    def journal(self) -> UndoLog: ...
+    changes: UncommittedChanges
 
     @property
     def output(self) -> CoordinatorOutput: ...
@@ -42,12 +44,6 @@ class ShardAccess(Protocol):
     def replay(self, key: Message, value: Message | None, index: int, producer_id: int) -> None: ...
 
     def read(self, operation: Callable[[Any], T]) -> T: ...
-
-    def set_derived(self, target: object, attribute: str, value: object) -> None: ...
-
-    def keep_changes(self) -> None: ...
-
-    def undo_changes(self) -> None: ...
 
     def submit(self, operation: Callable[[Any], T | Future[T]]) -> Future[T]: ...
 
@@ -114,6 +110,11 @@ class ShardOperation:
             TopicRecord(topic=self._shard.topic, key=key, value=value, version=version, producer_id=self.producer_id)
         )
 
+    def emit_all(self, records: Iterable[Record]) -> None:
+        """Append and apply records, in order."""
+        for key, value in records:
+            self.emit(key, value)
+
     def at_last_commit(self, check: Callable[[Any], T]) -> T:
         """Return the result of ``check`` for the state as of the last committed record. Call it before any ``emit``."""
         return self._shard.read(check)
@@ -121,10 +122,11 @@ class ShardOperation:
     def set_derived(self, target: object, attribute: str, value: object) -> None:
         """Set an attribute that is derived from hard state and from the topics of the cluster, and is not recorded.
 
-        It is undone if an append fails, and the state as of the last committed record does not have it before the next
-        batch is committed.
+        It counts as a change of the next batch: it is undone if an append fails, and the state as of the last committed
+        record does not have it before the next batch is committed. It stays if the current operation fails before it
+        changes anything else.
         """
-        self._shard.set_derived(target, attribute, value)
+        self._shard.changes.set_derived(target, attribute, value)
 
     def on_committed(self, callback: Callable[[ApiError | None], None]) -> None:
         """Call ``callback`` with None when the records of this operation are committed, or with the error if they fail.

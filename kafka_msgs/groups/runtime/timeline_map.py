@@ -1,4 +1,4 @@
-"""Tables in Kafka's order of iteration, and the partition of a key, both from Java's hash codes."""
+"""Tables in Kafka's order of iteration, and the hash codes and the order of Java's strings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kafka_msgs.internal_topics.coordinator_partition import java_string_hash
 
-__all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code"]
+__all__ = ["TimelineHashMap", "iter_kafka_order", "java_hash_code", "string_key"]
 
 K = TypeVar("K", bound=str | int | UUID)
 V = TypeVar("V")
@@ -65,3 +65,8 @@ def java_hash_code(key: str | int | UUID) -> int:
     number &= _MASK_64
     code = (number ^ (number >> 32)) & _MASK_32
     return code - 2**32 if code >= 2**31 else code
+
+
+def string_key(text: str) -> bytes:
+    """Return a sort key that orders strings as ``String.compareTo`` does: by UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")

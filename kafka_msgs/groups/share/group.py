@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, NoReturn, TypeAlias
-from uuid import UUID
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, NoReturn
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
+from kafka_msgs.groups.assignors.assignment_builder import assigned_partitions
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group import CommitCheck, Committer, ExpiryCondition
 from kafka_msgs.groups.group_operation import GroupOperation
 from kafka_msgs.groups.modern_group import ModernGroup
 from kafka_msgs.groups.modern_records import ModernRecords
-from kafka_msgs.groups.operation import OperationContext, ShardState, subscribe
+from kafka_msgs.groups.operation import ShardState, subscribe
+from kafka_msgs.groups.partition_assignment import topic_partitions
 from kafka_msgs.groups.runtime.timeline_map import TimelineHashMap, iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.internal_topics.replay import GroupKind
@@ -26,7 +28,6 @@ from kafka_msgs.messages.share_group_current_member_assignment_value import (
 from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
 from kafka_msgs.messages.share_group_metadata_key import ShareGroupMetadataKey
-from kafka_msgs.messages.share_group_metadata_value import ShareGroupMetadataValue
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import ShareGroupStatePartitionMetadataValue
 from kafka_msgs.messages.share_group_target_assignment_member_key import ShareGroupTargetAssignmentMemberKey
@@ -35,25 +36,8 @@ from kafka_msgs.messages.share_group_target_assignment_member_value import (
     TopicPartition,
 )
 from kafka_msgs.messages.share_group_target_assignment_metadata_key import ShareGroupTargetAssignmentMetadataKey
-from kafka_msgs.messages.share_group_target_assignment_metadata_value import (
-    ShareGroupTargetAssignmentMetadataValue,
-)
 
-__all__ = [
-    "Partitions",
-    "ShareGroup",
-    "ShareMember",
-    "emit_current_assignment",
-    "emit_epoch",
-    "emit_member",
-    "emit_removal",
-    "emit_target",
-    "emit_target_metadata",
-    "emit_tombstones",
-]
-
-Partitions: TypeAlias = Mapping[UUID, Sequence[int]]
-"""Partitions by topic id, in the order of Kafka's maps."""
+__all__ = ["RECORDS", "ShareGroup", "ShareMember", "is_heterogeneous", "topics_after"]
 
 _NEW_METADATA: Final = ShareGroupMemberMetadataValue(rack_id=None)
 _STABLE: Final = 0
@@ -69,10 +53,26 @@ class ShareMember:
     previous_epoch: int = -1
     state: int = _STABLE
     assigned: Partitions = field(factory=dict)
+    instance_id: ClassVar[str | None] = None
+    is_revoking: ClassVar[bool] = False
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has reached the target of that epoch."""
         return self.state == _STABLE and self.epoch == epoch
+
+
+def topics_after(topics: Mapping[str, int], old: ShareMember | None, new: ShareMember | None) -> dict[str, int]:
+    """Return the number of subscribers of each topic after a change of a member."""
+    counts = dict(topics)
+    for member, by in ((old, -1), (new, 1)):
+        for topic in dict.fromkeys(member.metadata.subscribed_topic_names) if member is not None else ():
+            counts[topic] = counts.get(topic, 0) + by
+    return {topic: count for topic, count in counts.items() if count}
+
+
+def is_heterogeneous(topics: Mapping[str, int], members: int) -> bool:
+    """Return whether members subscribe to different topics."""
+    return any(count != members for count in topics.values())
 
 
 class ShareGroup(ModernGroup[ShareMember, Partitions]):
@@ -87,6 +87,8 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     kind: ClassVar[GroupKind] = "share"
     protocol_type: ClassVar[str] = "share"
+    member_class: ClassVar[type[Any]] = ShareMember
+    no_assignment: ClassVar[Mapping[str, Any]] = {"assigned": {}}
 
     def __init__(self, group_id: str) -> None:
         super().__init__(group_id)
@@ -103,32 +105,16 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         """Whether a member subscribes to the topic."""
         return topic in self.topics
 
-    def is_heterogeneous(self) -> bool:
-        """Return whether members subscribe to different topics."""
-        return any(count != len(self.members) for count in self.topics.values())
-
-    def put_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
-        """Add or replace a member, and update the derived state. For appliers."""
-        old = self.members.get(member.member_id)
-        changes.set(self.members, member.member_id, member)
-        self._recount(state, changes, old, member)
-
-    def remove_member(self, state: ShardState, changes: Changes, member: ShareMember) -> None:
-        """Remove a member, and update the derived state. For appliers."""
-        changes.delete(self.members, member.member_id)
-        self._recount(state, changes, member, None)
-
-    def _recount(self, state: ShardState, changes: Changes, old: ShareMember | None, new: ShareMember | None) -> None:
-        before = tuple(self.topics)
-        for member, by in ((old, -1), (new, 1)):
-            for topic in dict.fromkeys(member.metadata.subscribed_topic_names) if member is not None else ():
-                count = self.topics.get(topic, 0) + by
-                if count:
-                    changes.set(self.topics, topic, count)
-                else:
-                    changes.delete(self.topics, topic)
+    def recount(self, state: ShardState, changes: Changes, old: ShareMember | None, new: ShareMember | None) -> None:
+        """Update the number of subscribers of each topic."""
+        before, after = tuple(self.topics), topics_after(self.topics, old, new)
+        for topic in dict.fromkeys((*before, *after)):
+            if topic not in after:
+                changes.delete(self.topics, topic)
+            elif after[topic] != self.topics.get(topic):
+                changes.set(self.topics, topic, after[topic])
         subscribe(state, changes, self.group_id, before, self.topics)
-        changes.assign(self, "heterogeneous", self.is_heterogeneous())
+        changes.assign(self, "heterogeneous", is_heterogeneous(self.topics, len(self.members)))
 
     # The interface of each group to the coordinator
 
@@ -149,7 +135,8 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
 
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
-        emit_tombstones(op, self.group_id, iter_kafka_order(self.members))
+        others = [ShareGroupStatePartitionMetadataKey(group_id=self.group_id)]
+        op.emit_all(RECORDS.tombstones(self.group_id, iter_kafka_order(self.members), others))
 
     def offset_expiration(self) -> ExpiryCondition | None:
         """Return None: a share group has no committed offsets that could expire."""
@@ -160,38 +147,35 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         return False
 
 
-_RECORDS: Final = ModernRecords(
-    group_key=ShareGroupMetadataKey,
-    group_value=ShareGroupMetadataValue,
-    member_key=ShareGroupMemberMetadataKey,
-    target_key=ShareGroupTargetAssignmentMemberKey,
-    target_value=ShareGroupTargetAssignmentMemberValue,
-    target_topic=TopicPartition,
-    target_metadata_key=ShareGroupTargetAssignmentMetadataKey,
-    target_metadata_value=ShareGroupTargetAssignmentMetadataValue,
-    current_key=ShareGroupCurrentMemberAssignmentKey,
-)
-
-emit_member = _RECORDS.emit_member
-emit_epoch = _RECORDS.emit_epoch
-emit_target = _RECORDS.emit_target
-emit_target_metadata = _RECORDS.emit_target_metadata
-emit_removal = _RECORDS.emit_removal
-
-
-def emit_current_assignment(op: OperationContext, group_id: str, member: ShareMember) -> None:
-    """Record the current assignment of a member."""
-    value = ShareGroupCurrentMemberAssignmentValue(
+def _current_value(member: ShareMember) -> ShareGroupCurrentMemberAssignmentValue:
+    return ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state,
-        assigned_partitions=tuple(
-            TopicPartitions(topic_id=topic, partitions=tuple(each)) for topic, each in member.assigned.items()
-        ),
+        assigned_partitions=topic_partitions(TopicPartitions, member.assigned),
     )
-    op.emit(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def emit_tombstones(op: GroupOperation, group_id: str, members: Sequence[str]) -> None:
-    """Emit the tombstones of all records of a group with these members."""
-    _RECORDS.emit_tombstones(op, group_id, members, [ShareGroupStatePartitionMetadataKey(group_id=group_id)])
+def _with_current(member: ShareMember, value: ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
+    return evolve(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=value.state,
+        assigned=assigned_partitions(value.assigned_partitions),
+    )
+
+
+RECORDS: Final = ModernRecords(
+    group_key=ShareGroupMetadataKey,
+    member_key=ShareGroupMemberMetadataKey,
+    target_key=ShareGroupTargetAssignmentMemberKey,
+    target_metadata_key=ShareGroupTargetAssignmentMetadataKey,
+    current_key=ShareGroupCurrentMemberAssignmentKey,
+    no_target={},
+    target_value=lambda target: ShareGroupTargetAssignmentMemberValue(
+        topic_partitions=topic_partitions(TopicPartition, target)
+    ),
+    current_value=_current_value,
+    with_current=_with_current,
+)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
@@ -19,15 +19,16 @@ from kafka_msgs.groups.assignors.java_hash_order import (
     NumberTable,
     copy_capacity,
     hash_map_order,
-    hash_set_order,
     map_copy_capacity,
+    set_order,
 )
+from kafka_msgs.groups.assignors.spec import Partitions, owned_partitions
 from kafka_msgs.groups.group_operation import UNSET
 from kafka_msgs.groups.group_protocol import TopicChange
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_value import (
     ShareGroupStatePartitionMetadataValue,
@@ -54,6 +55,31 @@ _NONE = ShareGroupStatePartitionMetadataValue()
 _UNKNOWN_NAME: Final = "<UNKNOWN>"
 
 
+@frozen
+class _States:
+    """The share partitions of a group by the progress of their state, and the topics whose state is being deleted."""
+
+    initializing: Topics
+    initialized: Topics
+    deleting: Iterable[UUID]
+
+    @classmethod
+    def of(cls, known: ShareGroupStatePartitionMetadataValue | None) -> _States:
+        known = known or _NONE
+        deleting = [topic.topic_id for topic in known.deleting_topics]
+        return cls(_by_id(known.initializing_topics), _by_id(known.initialized_topics), deleting)
+
+    def write(self, op: OperationContext, group_id: str) -> None:
+        value = ShareGroupStatePartitionMetadataValue(
+            initializing_topics=tuple(self.initializing.values()),
+            initialized_topics=tuple(self.initialized.values()),
+            deleting_topics=tuple(
+                TopicInfo(topic_id=each, topic_name=_name(op, each)) for each in hash_map_order(self.deleting)
+            ),
+        )
+        op.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
+
+
 def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
     """Return the partitions that have state, by topic id."""
     known = group.partitions or _NONE
@@ -63,10 +89,7 @@ def initialized_partitions(group: ShareGroup) -> Mapping[UUID, frozenset[int]]:
 def has_unassigned(group: ShareGroup) -> bool:
     """Return whether an initialized partition of a subscribed topic is missing from all target assignments."""
     known = group.partitions or _NONE
-    assigned: dict[UUID, set[int]] = {}
-    for target in group.targets.values():
-        for topic_id, partitions in target.items():
-            assigned.setdefault(topic_id, set()).update(partitions)
+    assigned = owned_partitions(group.targets.values())
     return any(
         assigned.get(topic.topic_id) != set(topic.partitions)
         for topic in known.initialized_topics
@@ -74,12 +97,12 @@ def has_unassigned(group: ShareGroup) -> bool:
     )
 
 
-def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) -> None:
-    """Record the initialization of subscribed topics' partitions that have no state yet."""
-    known = group.partitions or _NONE
+def initialize(op: OperationContext, group: ShareGroup, epoch: int, names: Iterable[str]) -> None:
+    """Record the initialization of subscribed topics' partitions that have no state yet, at an epoch of the group."""
+    known = _States.of(group.partitions)
     retry_ms = max(op.config.group_share_initialize_retry_interval_ms, op.config.offsets_commit_timeout_ms)
     fresh = op.now - group.written_ms < retry_ms
-    present = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics) if fresh else {})
+    present = _combined(known.initialized, known.initializing if fresh else {})
     wanted: dict[UUID, TopicPartitionsInfo] = {}
     table: HashTable[UUID] = HashTable(java_hash_code)
     for topic in (op.image.topics[name] for name in names if name in op.image.topics):
@@ -92,21 +115,20 @@ def initialize(op: OperationContext, group: ShareGroup, names: Iterable[str]) ->
         return
     ordered = {topic_id: wanted[topic_id] for topic_id in table.walk()}
     begin_initialization(op, group, ordered)
-    group_id, epoch = group.group_id, group.epoch
 
     def follow(error: ApiError | None) -> None:
         if error is None:
-            op.run_at_next_tick(lambda: _ask(op, group_id, epoch, ordered))
+            op.run_at_next_tick(lambda: _ask(op, group.group_id, epoch, ordered))
 
     op.on_committed(follow)
 
 
 def begin_initialization(op: OperationContext, group: ShareGroup, topics: Topics) -> None:
     """Record the initialization of partitions. Partitions whose state is being deleted get a new state."""
-    known = group.partitions or _NONE
-    starting = topics if group.partitions is None else _combined(_by_id(known.initializing_topics), topics)
-    deleting = [each.topic_id for each in known.deleting_topics if each.topic_id not in starting]
-    _write(op, group.group_id, starting, _by_id(known.initialized_topics), deleting)
+    known = _States.of(group.partitions)
+    starting = topics if group.partitions is None else _combined(known.initializing, topics)
+    deleting = [each for each in known.deleting if each not in starting]
+    _States(starting, known.initialized, deleting).write(op, group.group_id)
 
 
 def _ask(op: OperationContext, group_id: str, epoch: int, topics: Topics) -> None:
@@ -114,7 +136,7 @@ def _ask(op: OperationContext, group_id: str, epoch: int, topics: Topics) -> Non
     try:
         for topic in topics.values():
             for partition in topic.partitions:
-                op.share_persister.initialize(
+                op.services.share_persister.initialize(
                     group_id, topic.topic_id, partition, state_epoch=epoch, start_offset=UNSET
                 )
     except GroupError:
@@ -133,39 +155,38 @@ def finish_initialization(op: OperationContext, group_id: str, topics: Topics) -
     op.submit(lambda step: _initialized(step, group_id, topics)).add_done_callback(settled)
 
 
+def _share_group(op: OperationContext, group_id: str) -> ShareGroup | None:
+    group = op.state.groups.get(group_id)
+    return group if isinstance(group, ShareGroup) else None
+
+
 def _initialized(op: OperationContext, group_id: str, topics: Topics) -> None:
     """Record that partitions have state."""
-    group = op.state.groups.get(group_id)
-    if not isinstance(group, ShareGroup):
-        return
-    known = group.partitions or _NONE
-    named = {each: evolve(topics[each], topic_name=_name(op, each)) for each in topics}
-    done = _combined(_by_id(known.initialized_topics), named)
-    _write(op, group_id, _apart(known.initializing_topics, topics), done, _ids(known))
+    group = _share_group(op, group_id)
+    if group is not None:
+        known = _States.of(group.partitions)
+        named = {each: evolve(topics[each], topic_name=_name(op, each)) for each in topics}
+        done = _combined(known.initialized, named)
+        _States(_apart(known.initializing, topics), done, known.deleting).write(op, group_id)
 
 
 def _uninitialized(op: OperationContext, group_id: str, topics: Topics) -> None:
     """Record that the initialization of partitions ended."""
-    group = op.state.groups.get(group_id)
-    known = group.partitions if isinstance(group, ShareGroup) else None
-    if known is not None and known.initializing_topics:
-        left = _apart(known.initializing_topics, topics)
-        _write(op, group_id, left, _by_id(known.initialized_topics), _ids(known))
+    group = _share_group(op, group_id)
+    if group is not None and group.partitions is not None and group.partitions.initializing_topics:
+        known = _States.of(group.partitions)
+        evolve(known, initializing=_apart(known.initializing, topics)).write(op, group_id)
 
 
 def forget_topics(op: OperationContext, change: TopicChange) -> None:
     """Record that the partitions of deleted topics no longer have state."""
     gone = {change.before.topics[name].id for name in change.deleted if name in change.before.topics}
     for group_id in iter_kafka_order(op.state.groups):
-        group = op.state.groups[group_id]
-        known = group.partitions if isinstance(group, ShareGroup) else None
-        if known is None:
-            continue
-        ids = [topic.topic_id for part in (known.initializing_topics, known.initialized_topics) for topic in part]
-        if gone.intersection([*ids, *_ids(known)]):
-            initializing = _without(_by_id(known.initializing_topics), gone)
-            initialized = _without(_by_id(known.initialized_topics), gone)
-            _write(op, group_id, initializing, initialized, [each for each in _ids(known) if each not in gone])
+        group = _share_group(op, group_id)
+        known = _States.of(None if group is None else group.partitions)
+        if gone.intersection([*known.initializing, *known.initialized, *known.deleting]):
+            deleting = [each for each in known.deleting if each not in gone]
+            _States(_without(known.initializing, gone), _without(known.initialized, gone), deleting).write(op, group_id)
 
 
 def begin_deletion(op: OperationContext, groups: Iterable[ShareGroup]) -> dict[str, Partitions]:
@@ -182,10 +203,11 @@ def begin_deletion(op: OperationContext, groups: Iterable[ShareGroup]) -> dict[s
 def _deletion(
     op: OperationContext, known: ShareGroupStatePartitionMetadataValue
 ) -> tuple[ShareGroupStatePartitionMetadataValue, Partitions]:
-    doomed = _combined(_by_id(known.initialized_topics), _by_id(known.initializing_topics))
+    states = _States.of(known)
+    doomed = _combined(states.initialized, states.initializing)
     names = {topic_id: topic.topic_name for topic_id, topic in doomed.items()}
     partitions: dict[UUID, Sequence[int]] = {topic_id: topic.partitions for topic_id, topic in doomed.items()}
-    for topic in (op.image.by_id.get(topic_id) for topic_id in _ids(known)):
+    for topic in (op.image.by_id.get(topic_id) for topic_id in states.deleting):
         if topic is not None:
             names[topic.id] = topic.name
             partitions[topic.id] = range(topic.partitions)
@@ -198,11 +220,10 @@ def begin_deletion_of_topics(op: OperationContext, group: ShareGroup, names: Ite
 
     Topics without state are missing in the result.
     """
-    known = group.partitions
-    if known is None:
+    if group.partitions is None:
         return {}
-    initialized = dict(_by_id(known.initialized_topics))
-    deleting = dict.fromkeys(_ids(known))
+    known = _States.of(group.partitions)
+    initialized, deleting = dict(known.initialized), dict.fromkeys(known.deleting)
     doomed: dict[str, Partitions] = {}
     for topic in (op.image.topics[name] for name in names if name in op.image.topics):
         found = initialized.pop(topic.id, None)
@@ -211,24 +232,23 @@ def begin_deletion_of_topics(op: OperationContext, group: ShareGroup, names: Ite
             deleting[topic.id] = None
         elif topic.id in deleting:
             doomed[topic.name] = {topic.id: range(topic.partitions)}
-    _write(op, group.group_id, _by_id(known.initializing_topics), initialized, deleting)
+    _States(known.initializing, initialized, deleting).write(op, group.group_id)
     return doomed
 
 
 def end_deletion_of_topics(op: OperationContext, group_id: str, topic_ids: Collection[UUID]) -> None:
     """Record that the state of topics is deleted."""
-    group = op.state.groups.get(group_id)
-    known = group.partitions if isinstance(group, ShareGroup) else None
-    if known is not None:
-        left = [each for each in _ids(known) if each not in topic_ids]
-        _write(op, group_id, _by_id(known.initializing_topics), _by_id(known.initialized_topics), left)
+    group = _share_group(op, group_id)
+    if group is not None and group.partitions is not None:
+        known = _States.of(group.partitions)
+        evolve(known, deleting=[each for each in known.deleting if each not in topic_ids]).write(op, group_id)
 
 
 def delete_share_state(op: OperationContext, group_id: str, partitions: Partitions) -> None:
     """Delete the state of partitions in the share coordinator. Raises ``GroupError``."""
     for topic_id, numbers in partitions.items():
         for partition in numbers:
-            op.share_persister.delete(group_id, topic_id, partition)
+            op.services.share_persister.delete(group_id, topic_id, partition)
 
 
 def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
@@ -236,10 +256,10 @@ def _without(topics: Topics, gone: Collection[UUID]) -> Topics:
     return {topic_id: topics[topic_id] for topic_id in order if topic_id not in gone}
 
 
-def _apart(topics: Iterable[TopicPartitionsInfo], others: Topics) -> Topics:
+def _apart(topics: Topics, others: Topics) -> Topics:
     """Return ``topics`` without the partitions of ``others``."""
     left: dict[UUID, TopicPartitionsInfo] = {}
-    for topic_id, topic in _by_id(topics).items():
+    for topic_id, topic in topics.items():
         done = others[topic_id].partitions if topic_id in others else ()
         remaining = tuple(each for each in topic.partitions if each not in done)
         if remaining:
@@ -247,36 +267,14 @@ def _apart(topics: Iterable[TopicPartitionsInfo], others: Topics) -> Topics:
     return left
 
 
-def _write(
-    op: OperationContext, group_id: str, initializing: Topics, initialized: Topics, deleting: Iterable[UUID]
-) -> None:
-    value = ShareGroupStatePartitionMetadataValue(
-        initializing_topics=tuple(initializing.values()),
-        initialized_topics=tuple(initialized.values()),
-        deleting_topics=tuple(
-            TopicInfo(topic_id=each, topic_name=_name(op, each)) for each in hash_map_order(deleting)
-        ),
-    )
-    op.emit(ShareGroupStatePartitionMetadataKey(group_id=group_id), value)
-
-
 def _name(op: OperationContext, topic_id: UUID) -> str:
     topic = op.image.by_id.get(topic_id)
     return _UNKNOWN_NAME if topic is None else topic.name
 
 
-def _ids(known: ShareGroupStatePartitionMetadataValue) -> list[UUID]:
-    """The topics whose state is being deleted."""
-    return [topic.topic_id for topic in known.deleting_topics]
-
-
 def _by_id(topics: Iterable[TopicPartitionsInfo]) -> Topics:
-    found = {topic.topic_id: evolve(topic, partitions=_set_order(topic.partitions)) for topic in topics}
+    found = {topic.topic_id: evolve(topic, partitions=tuple(set_order(topic.partitions))) for topic in topics}
     return {topic_id: found[topic_id] for topic_id in hash_map_order(found)}
-
-
-def _set_order(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(hash_set_order(numbers, capacity=copy_capacity(len(numbers))))
 
 
 def _combined(one: Topics, other: Topics) -> Topics:

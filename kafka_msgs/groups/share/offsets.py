@@ -7,20 +7,20 @@ The offsets are in the state of share partitions, which the share coordinator st
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.errors.api import ApiError
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, hash_set_order
-from kafka_msgs.groups.group import group_not_found
+from kafka_msgs.groups.assignors.java_hash_order import hash_map_order, number_order
+from kafka_msgs.groups.assignors.spec import Partitions
 from kafka_msgs.groups.group_protocol import Api, SingleGroupApi
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.share.group import Partitions, ShareGroup
+from kafka_msgs.groups.share.group import ShareGroup
 from kafka_msgs.groups.share.initialization import (
     begin_deletion_of_topics,
     begin_initialization,
@@ -38,7 +38,9 @@ from kafka_msgs.schema import ZERO_UUID
 __all__ = ["OFFSET_APIS"]
 
 _INVALID_ID: Final = "The group id is invalid."
-_UNKNOWN: Final = "This server does not host this topic-partition."
+_UNKNOWN_PARTITION: Final = GroupError(
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+)
 
 _Failures: TypeAlias = Mapping[tuple[UUID, int], GroupError]
 """The errors of the share coordinator, by topic id and partition."""
@@ -80,7 +82,7 @@ def _offsets(op: OperationContext, request: AlterShareGroupOffsetsRequest) -> It
 
 def _info(op: OperationContext, topic_id: UUID, offsets: Mapping[int, int]) -> TopicPartitionsInfo:
     name = op.image.by_id[topic_id].name
-    return TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=tuple(hash_set_order(tuple(offsets))))
+    return TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=tuple(number_order(tuple(offsets))))
 
 
 def _initialize(
@@ -91,7 +93,9 @@ def _initialize(
     for topic_id, starts in offsets.items():
         for partition, start in starts.items():
             try:
-                op.share_persister.initialize(group_id, topic_id, partition, state_epoch=epoch, start_offset=start)
+                op.services.share_persister.initialize(
+                    group_id, topic_id, partition, state_epoch=epoch, start_offset=start
+                )
             except GroupError as error:
                 failures[topic_id, partition] = error
     return failures
@@ -100,36 +104,28 @@ def _initialize(
 def _altered(
     op: OperationContext, request: AlterShareGroupOffsetsRequest, failures: _Failures
 ) -> altered.AlterShareGroupOffsetsResponse:
-    topics = ((asked, op.image.topics.get(asked.topic_name)) for asked in request.topics)
-    return altered.AlterShareGroupOffsetsResponse(
-        responses=tuple(
-            altered.AlterShareGroupOffsetsResponseTopic(
-                topic_name=asked.topic_name,
-                topic_id=ZERO_UUID if topic is None else topic.id,
-                partitions=tuple(
-                    _altered_partition(
-                        each.partition_index,
-                        known=topic is not None and each.partition_index < topic.partitions,
-                        error=None if topic is None else failures.get((topic.id, each.partition_index)),
-                    )
-                    for each in asked.partitions
-                ),
-            )
-            for asked, topic in topics
+    responses = []
+    for asked in request.topics:
+        topic = op.image.topics.get(asked.topic_name)
+        topic_id, hosted = (ZERO_UUID, 0) if topic is None else (topic.id, topic.partitions)
+        errors = (
+            failures.get((topic_id, each.partition_index)) if each.partition_index < hosted else _UNKNOWN_PARTITION
+            for each in asked.partitions
         )
-    )
+        partitions = tuple(
+            altered.AlterShareGroupOffsetsResponsePartition(partition_index=each.partition_index, **_error(error))
+            for each, error in zip(asked.partitions, errors, strict=True)
+        )
+        responses.append(
+            altered.AlterShareGroupOffsetsResponseTopic(
+                topic_name=asked.topic_name, topic_id=topic_id, partitions=partitions
+            )
+        )
+    return altered.AlterShareGroupOffsetsResponse(responses=tuple(responses))
 
 
-def _altered_partition(
-    partition: int, *, known: bool, error: ApiError | None
-) -> altered.AlterShareGroupOffsetsResponsePartition:
-    if not known:
-        error = GroupError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN)
-    return altered.AlterShareGroupOffsetsResponsePartition(
-        partition_index=partition,
-        error_code=ErrorCode.NONE if error is None else error.error,
-        error_message=None if error is None else error.message,
-    )
+def _error(error: GroupError | None) -> dict[str, Any]:
+    return {} if error is None else {"error_code": error.error, "error_message": error.message}
 
 
 def delete_offsets(
@@ -137,8 +133,6 @@ def delete_offsets(
 ) -> Future[deleted.DeleteShareGroupOffsetsResponse]:
     """Delete the offsets of a group without members for some topics. Raises ``GroupError``."""
     group_id = request.group_id
-    if group_id not in op.state.groups:
-        raise group_not_found(group_id)
     group = find_group(op, ShareGroup, group_id)
     group.validate_delete(op)
     names = [topic.topic_name for topic in request.topics]
@@ -156,38 +150,30 @@ def delete_offsets(
             responses=(*good, *failed, *(each for each in done if each.error_code))
         )
         ids = {each.topic_id for each in good}
-        if ids:
-            ended = op.submit(lambda step: end_deletion_of_topics(step, group_id, ids))
-            ended.add_done_callback(
-                lambda step: answer.fail(step.error) if step.error is not None else answer.resolve(response)
-            )
-        else:
-            answer.resolve(response)
+        ended = op.submit(lambda step: end_deletion_of_topics(step, group_id, ids)) if ids else Future.from_value(None)
+        ended.then(lambda _: response).add_done_callback(answer.copy_from)
 
     op.on_committed(ask)
     return answer
 
 
 def _undeletable(op: OperationContext, name: str) -> deleted.DeleteShareGroupOffsetsResponseTopic:
-    known = name in op.image.topics
-    return deleted.DeleteShareGroupOffsetsResponseTopic(
-        topic_name=name,
-        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        error_message="There is no offset information to delete." if known else _UNKNOWN,
-    )
+    error = GroupError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete.")
+    if name not in op.image.topics:
+        error = _UNKNOWN_PARTITION
+    return deleted.DeleteShareGroupOffsetsResponseTopic(topic_name=name, **_error(error))
 
 
 def _forget(
     op: OperationContext, group_id: str, name: str, partitions: Partitions
 ) -> deleted.DeleteShareGroupOffsetsResponseTopic:
     (topic_id,) = partitions
+    failure = None
     try:
         delete_share_state(op, group_id, partitions)
     except GroupError as error:
-        return deleted.DeleteShareGroupOffsetsResponseTopic(
-            topic_name=name, topic_id=topic_id, error_code=error.error, error_message=error.message
-        )
-    return deleted.DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+        failure = error
+    return deleted.DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id, **_error(failure))
 
 
 def _text(error: GroupError) -> str | None:

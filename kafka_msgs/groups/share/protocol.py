@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
-
-from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api, each_group
-from kafka_msgs.groups.modern_group import LEAVE_EPOCH, find_group, schedule_session
-from kafka_msgs.groups.modern_records import (
-    apply_group,
-    apply_target,
-    apply_target_metadata,
-    for_group,
-    for_member,
-    in_order,
-)
+from kafka_msgs.groups.group_protocol import GroupProtocol, SingleGroupApi, describe_api
+from kafka_msgs.groups.member_timers import restart_timers
+from kafka_msgs.groups.message_fields import with_fields_of
+from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_records import for_group
 from kafka_msgs.groups.operation import OperationContext, ShardState
-from kafka_msgs.groups.request_context import RequestContext
+from kafka_msgs.groups.partition_assignment import described_partitions
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
-from kafka_msgs.groups.share.group import ShareGroup, ShareMember
-from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_member, heartbeat
+from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember
+from kafka_msgs.groups.share.heartbeat import check_heartbeat, fence_members, heartbeat
 from kafka_msgs.groups.share.initialization import forget_topics
 from kafka_msgs.groups.share.offsets import OFFSET_APIS
 from kafka_msgs.message import Message
 from kafka_msgs.messages import share_group_describe_response as response
-from kafka_msgs.messages.share_group_current_member_assignment_key import ShareGroupCurrentMemberAssignmentKey
 from kafka_msgs.messages.share_group_describe_request import ShareGroupDescribeRequest
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
-from kafka_msgs.messages.share_group_member_metadata_key import ShareGroupMemberMetadataKey
-from kafka_msgs.messages.share_group_metadata_key import ShareGroupMetadataKey
 from kafka_msgs.messages.share_group_state_partition_metadata_key import ShareGroupStatePartitionMetadataKey
-from kafka_msgs.messages.share_group_target_assignment_member_key import ShareGroupTargetAssignmentMemberKey
-from kafka_msgs.messages.share_group_target_assignment_metadata_key import ShareGroupTargetAssignmentMetadataKey
 
 __all__ = ["APPLIERS", "PROTOCOL"]
-
-
-def _current(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
-    member = group.members.get(key.member_id)
-    if value is not None:
-        moved = evolve(
-            member or ShareMember(member_id=key.member_id),
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=value.state,
-            assigned=in_order(value.assigned_partitions),
-        )
-        group.put_member(state, changes, moved)
-    elif member is not None:
-        left = evolve(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={})
-        group.put_member(state, changes, left)
 
 
 def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any, value: Any) -> None:
@@ -63,11 +35,7 @@ def _partitions(state: ShardState, changes: Changes, group: ShareGroup, key: Any
 
 
 APPLIERS: Final[Mapping[type[Message], Applier]] = {
-    ShareGroupMetadataKey: for_group(ShareGroup, apply_group),
-    ShareGroupMemberMetadataKey: for_group(ShareGroup, for_member(lambda member_id: ShareMember(member_id=member_id))),
-    ShareGroupCurrentMemberAssignmentKey: for_group(ShareGroup, _current),
-    ShareGroupTargetAssignmentMemberKey: for_group(ShareGroup, apply_target),
-    ShareGroupTargetAssignmentMetadataKey: for_group(ShareGroup, apply_target_metadata),
+    **RECORDS.appliers(ShareGroup),
     ShareGroupStatePartitionMetadataKey: for_group(ShareGroup, _partitions),
 }
 """The effect of each record of a share group."""
@@ -81,21 +49,13 @@ _MESSAGES: Final[Mapping[int, str]] = {
 """The messages of descriptions for errors of the whole partition."""
 
 
-def describe(
-    op: OperationContext, context: RequestContext, request: ShareGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[response.DescribedGroup]:
-    """Describe groups. A group that is not a share group has an error in its entry."""
-    return each_group(
-        group_ids, lambda group_id: _group(op, find_group(op, ShareGroup, group_id)), _refuse, context.version
-    )
-
-
 def _refuse(group_id: str, error: GroupError, version: int) -> response.DescribedGroup:
     message = error.message or _MESSAGES.get(error.error)
     return response.DescribedGroup(error_code=error.error, error_message=message, group_id=group_id)
 
 
-def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
+def _describe(op: OperationContext, request: ShareGroupDescribeRequest, group_id: str) -> response.DescribedGroup:
+    group = find_group(op, ShareGroup, group_id)
     return response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name(),
@@ -107,40 +67,25 @@ def _group(op: OperationContext, group: ShareGroup) -> response.DescribedGroup:
 
 
 def _member(op: OperationContext, member: ShareMember) -> response.Member:
-    topics = op.image.by_id
-    return response.Member(
+    assigned = described_partitions(response.TopicPartitions, member.assigned, op.image)
+    return with_fields_of(
+        response.Member,
+        member.metadata,
         member_id=member.member_id,
-        rack_id=member.metadata.rack_id,
         member_epoch=member.epoch,
-        client_id=member.metadata.client_id,
-        client_host=member.metadata.client_host,
-        subscribed_topic_names=member.metadata.subscribed_topic_names,
-        assignment=response.Assignment(
-            topic_partitions=tuple(
-                response.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(partitions))
-                for topic, partitions in member.assigned.items()
-                if topic in topics
-            )
-        ),
+        assignment=response.Assignment(topic_partitions=assigned),
     )
 
 
 def _loaded(op: OperationContext, group: ShareGroup) -> None:
-    """Restart each member's session timer."""
-    timeout = op.group_config(group.group_id).share_session_timeout_ms
-    for member_id in iter_kafka_order(group.members):
-        schedule_session(op, group, member_id, timeout, fence_member)
+    restart_timers(op, group, op.group_config(group.group_id).share_session_timeout_ms, fence_members)
 
 
 PROTOCOL: Final = GroupProtocol(
     apis=(
         *OFFSET_APIS,
-        SingleGroupApi(
-            request=ShareGroupHeartbeatRequest,
-            handle=heartbeat,
-            check=check_heartbeat,
-        ),
-        describe_api(ShareGroupDescribeRequest, describe, _refuse),
+        SingleGroupApi(request=ShareGroupHeartbeatRequest, handle=heartbeat, check=check_heartbeat),
+        describe_api(ShareGroupDescribeRequest, response.DescribedGroup, _describe, _refuse),
     ),
     appliers=APPLIERS,
     on_loaded={"share": _loaded},

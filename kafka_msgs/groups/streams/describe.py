@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.assignors.java_hash_order import string_key
+from kafka_msgs.groups.assignors.java_hash_order import sorted_strings
 from kafka_msgs.groups.group_protocol import describe_api
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
+from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, string_key
 from kafka_msgs.groups.streams.configured_topology import (
     ConfiguredSubtopology,
     ConfiguredTopic,
@@ -24,7 +24,7 @@ from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.soft_state import TaskOffsets
 from kafka_msgs.groups.streams.target_assignment import assignor_name
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, grouped
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple, TasksTupleWithEpochs, task_ids
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.groups.streams.topology_descriptions import with_description
 from kafka_msgs.groups.streams.validation import check_enabled
@@ -33,7 +33,6 @@ from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescr
 from kafka_msgs.messages.streams_group_describe_response import (
     Assignment,
     DescribedGroup,
-    Endpoint,
     KeyValue,
     Member,
     Subtopology,
@@ -45,31 +44,12 @@ from kafka_msgs.messages.streams_group_describe_response import (
 
 __all__ = ["DESCRIBE", "described"]
 
-_OF_ONE_GROUP: Final = (
-    ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    ErrorCode.UNSUPPORTED_VERSION,
-)
-"""Errors of one group of a request. Any other error applies to all groups of the request."""
 
-
-def describe(
-    op: OperationContext, context: RequestContext, request: StreamsGroupDescribeRequest, group_ids: Sequence[str]
-) -> list[DescribedGroup]:
-    """Describe the groups of one partition."""
-    return [_described_or_error(op, request, group_id) for group_id in group_ids]
-
-
-def _described_or_error(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
-    try:
-        check_enabled(op.config, op.profile, op.image)
-        group = find_group(op, StreamsGroup, group_id)
-        found = described(op, group)
-        return with_description(op, group, found) if request.include_topology_description else found
-    except GroupError as error:
-        if error.error not in _OF_ONE_GROUP:
-            raise
-        return DescribedGroup(group_id=group_id, error_code=error.error, error_message=error.message)
+def _describe(op: OperationContext, request: StreamsGroupDescribeRequest, group_id: str) -> DescribedGroup:
+    check_enabled(op.config, op.profile, op.image)
+    group = find_group(op, StreamsGroup, group_id)
+    found = described(op, group)
+    return with_description(op, group, found) if request.include_topology_description else found
 
 
 def described(op: OperationContext, group: StreamsGroup) -> DescribedGroup:
@@ -115,8 +95,8 @@ def _configured_topology(op: OperationContext, group: StreamsGroup) -> Configure
 def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
     return Subtopology(
         subtopology_id=key,
-        source_topics=_sorted_names(dict.fromkeys(subtopology.source_topics)),
-        repartition_sink_topics=_sorted_names(dict.fromkeys(subtopology.subtopology.repartition_sink_topics)),
+        source_topics=tuple(sorted_strings(dict.fromkeys(subtopology.source_topics))),
+        repartition_sink_topics=tuple(sorted_strings(dict.fromkeys(subtopology.subtopology.repartition_sink_topics))),
         repartition_source_topics=_configured_topics(subtopology.repartition_source_topics),
         state_changelog_topics=_configured_topics(subtopology.state_changelog_topics),
     )
@@ -130,49 +110,32 @@ def _configured_topics(topics: Mapping[str, ConfiguredTopic]) -> tuple[TopicInfo
             replication_factor=topics[name].replication_factor,
             topic_configs=tuple(KeyValue(key=key, value=value) for key, value in topics[name].configs.items()),
         )
-        for name in _sorted_names(topics)
+        for name in sorted_strings(topics)
     )
 
 
 def _unconfigured(topology: StreamsTopology) -> Iterator[Subtopology]:
-    for key in _sorted_names(topology.subtopologies):
+    for key in sorted_strings(topology.subtopologies):
         subtopology = topology.subtopologies[key]
         yield Subtopology(
             subtopology_id=key,
-            source_topics=_sorted_names(subtopology.source_topics),
-            repartition_sink_topics=_sorted_names(subtopology.repartition_sink_topics),
+            source_topics=tuple(sorted_strings(subtopology.source_topics)),
+            repartition_sink_topics=tuple(sorted_strings(subtopology.repartition_sink_topics)),
             repartition_source_topics=_topics(subtopology.repartition_source_topics),
             state_changelog_topics=_topics(subtopology.state_changelog_topics),
         )
 
 
 def _topics(topics: Iterable[record.TopicInfo]) -> tuple[TopicInfo, ...]:
-    return tuple(
-        TopicInfo(
-            name=topic.name,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=tuple(KeyValue(key=config.key, value=config.value) for config in topic.topic_configs),
-        )
-        for topic in sorted(topics, key=lambda topic: string_key(topic.name))
-    )
+    return tuple(with_fields_of(TopicInfo, topic) for topic in sorted(topics, key=lambda each: string_key(each.name)))
 
 
 def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets) -> Member:
-    metadata = member.metadata
-    endpoint = metadata.user_endpoint
-    tags = {tag.key: tag.value for tag in metadata.client_tags}
-    return Member(
+    return with_fields_of(
+        Member,
+        member.metadata,
         member_id=member.member_id,
         member_epoch=member.epoch,
-        instance_id=metadata.instance_id,
-        rack_id=metadata.rack_id,
-        client_id=metadata.client_id,
-        client_host=metadata.client_host,
-        topology_epoch=metadata.topology_epoch,
-        process_id=metadata.process_id,
-        user_endpoint=None if endpoint is None else Endpoint(host=endpoint.host, port=endpoint.port),
-        client_tags=tuple(KeyValue(key=key, value=value) for key, value in tags.items()),
         task_offsets=_offsets(offsets.offsets),
         task_end_offsets=_offsets(offsets.end_offsets),
         is_classic=member.classic is not None,
@@ -183,14 +146,10 @@ def _member(member: StreamsGroupMember, target: TasksTuple, offsets: TaskOffsets
 
 def _assignment(tasks: TasksTupleWithEpochs | TasksTuple) -> Assignment:
     return Assignment(
-        active_tasks=_task_ids(tasks.active),
-        standby_tasks=_task_ids(tasks.standby),
-        warmup_tasks=_task_ids(tasks.warmup),
+        active_tasks=task_ids(TaskIds, tasks.active),
+        standby_tasks=task_ids(TaskIds, tasks.standby),
+        warmup_tasks=task_ids(TaskIds, tasks.warmup),
     )
-
-
-def _task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:
@@ -200,12 +159,9 @@ def _offsets(offsets: Mapping[TaskId, int]) -> tuple[TaskOffset, ...]:
     )
 
 
-def _sorted_names(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=string_key))
-
-
 DESCRIBE: Final = describe_api(
     StreamsGroupDescribeRequest,
-    describe,
+    DescribedGroup,
+    _describe,
     lambda group_id, error, version: DescribedGroup(group_id=group_id, error_code=error.error),
 )

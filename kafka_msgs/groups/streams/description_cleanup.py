@@ -39,7 +39,7 @@ _FAILURE: Final = GroupError(
 
 def has_description(op: OperationContext, group: Group | None) -> bool:
     """Return whether a description must be deleted before a streams group is deleted."""
-    return op.topology_plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
+    return op.services.plugin is not None and isinstance(group, StreamsGroup) and group.stored_description != NO_EPOCH
 
 
 # Before groups are deleted.
@@ -47,27 +47,28 @@ def has_description(op: OperationContext, group: Group | None) -> bool:
 
 def delete_descriptions(op: OperationContext, group_ids: Sequence[str]) -> Future[Mapping[str, GroupError]]:
     """Delete the descriptions of groups before their deletion. The future has the errors of groups that must stay."""
+    if op.services.plugin is None:
+        return Future.from_value({})
     errors: Future[Mapping[str, GroupError]] = Future()
 
-    def deleted(promise: Future[_Deleted]) -> None:
-        if promise.error is not None:
-            errors.resolve(dict.fromkeys(group_ids, client_error_for(promise.error)))
-        elif promise.value is not None:
-            found = dict.fromkeys(promise.value.failed, _FAILURE)
-            _finish(op, promise.value.done).add_done_callback(lambda _: errors.resolve(found))
+    def finish(deleted: _Deleted) -> Future[Mapping[str, GroupError]]:
+        finished = Future.gather([_finish(op, deleted.done)])
+        return finished.then(lambda _: dict.fromkeys(deleted.failed, _FAILURE))
 
     def look() -> None:
         try:
             stored = op.at_last_commit(lambda committed: _described(committed, group_ids))
         except GroupError as error:
-            errors.resolve(dict.fromkeys(group_ids, client_error_for(error)))
+            found: Future[Mapping[str, GroupError]] = Future.from_error(error)
         else:
-            _delete(op, stored).add_done_callback(deleted)
+            found = _delete(op, stored).then(finish)
+        found.add_done_callback(settle)
 
-    if op.topology_plugin is None:
-        errors.resolve({})
-    else:
-        op.run_after(look)
+    def settle(found: Future[Mapping[str, GroupError]]) -> None:
+        error = found.error
+        errors.resolve(found.result() if error is None else dict.fromkeys(group_ids, client_error_for(error)))
+
+    op.run_after(look)
     return errors
 
 
@@ -86,30 +87,23 @@ def delete_description_then(
     The future's value is whether the operation ran; if not, a member may retry later. After a failure the plugin is not
     called for a while.
     """
-    plugin: DescriptionRequests = op.topology_plugin
-    ran: Future[bool] = Future()
+    plugin: DescriptionRequests = op.services.plugin
 
-    def deleted(promise: Future[_Deleted]) -> None:
-        if promise.error is not None:
-            ran.fail(promise.error)
-        elif promise.value is not None and promise.value.done:
-            op.submit(operation).add_done_callback(finish)
-        else:
-            if promise.value is not None and promise.value.failed:
-                plugin.may_ask(group_id, UNCERTAIN, op.now)
-            ran.resolve(False)
-
-    def finish(promise: Future[None]) -> None:
-        if promise.error is not None:
-            ran.fail(promise.error)
-        ran.resolve(True)
+    def finish(ran: Future[None]) -> None:
         _finish(op, [group_id])
 
+    def deleted(found: _Deleted) -> bool | Future[bool]:
+        if found.done:
+            ran = op.submit(operation)
+            ran.add_done_callback(finish)
+            return ran.then(lambda _: True)
+        if found.failed:
+            plugin.may_ask(group_id, UNCERTAIN, op.now)
+        return False
+
     if plugin.is_waiting(group_id, UNCERTAIN, op.now):
-        ran.resolve(False)
-    else:
-        _delete(op, [group_id]).add_done_callback(deleted)
-    return ran
+        return Future.from_value(False)
+    return _delete(op, [group_id]).then(deleted)
 
 
 # Periodically.
@@ -118,11 +112,10 @@ def delete_description_then(
 def clean_up(op: OperationContext) -> None:
     """Delete the descriptions of groups that have neither members nor offsets. Such groups then expire."""
 
-    def deleted(promise: Future[_Deleted]) -> None:
-        if promise.value is not None:
-            _finish(op, promise.value.done)
+    def finish(deleted: _Deleted) -> None:
+        _finish(op, deleted.done)
 
-    _delete(op, op.at_last_commit(_needing_cleanup)).add_done_callback(deleted)
+    _delete(op, op.at_last_commit(_needing_cleanup)).then(finish)
 
 
 def _needing_cleanup(op: OperationContext) -> list[str]:
@@ -140,19 +133,9 @@ def _needing_cleanup(op: OperationContext) -> list[str]:
 
 def _delete(op: OperationContext, group_ids: Sequence[str]) -> Future[_Deleted]:
     """Record that the stored epochs are uncertain, and call the plugin."""
-    promise: Future[_Deleted] = Future()
-
-    def marked(step: Future[Sequence[str]]) -> None:
-        if step.error is not None:
-            promise.fail(step.error)
-        else:
-            promise.resolve(_call_plugin(op, step.value or ()))
-
-    if group_ids:
-        op.submit(partial(_mark, group_ids=group_ids)).add_done_callback(marked)
-    else:
-        promise.resolve(_Deleted((), ()))
-    return promise
+    if not group_ids:
+        return Future.from_value(_Deleted((), ()))
+    return op.submit(partial(_mark, group_ids=group_ids)).then(lambda marked: _call_plugin(op, marked))
 
 
 def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
@@ -168,7 +151,7 @@ def _mark(op: OperationContext, group_ids: Iterable[str]) -> Sequence[str]:
 
 
 def _call_plugin(op: OperationContext, group_ids: Iterable[str]) -> _Deleted:
-    plugin: DescriptionRequests = op.topology_plugin
+    plugin: DescriptionRequests = op.services.plugin
     done, failed = [], []
     for group_id in group_ids:
         op.record_plugin_call(f"delete {group_id}")
@@ -184,11 +167,7 @@ def _call_plugin(op: OperationContext, group_ids: Iterable[str]) -> _Deleted:
 
 def _finish(op: OperationContext, group_ids: Sequence[str]) -> Future[None]:
     """Record that no description is stored. A failure has no effect: the next cleanup tries again."""
-    if group_ids:
-        return op.submit(partial(_note_deleted, group_ids=group_ids))
-    nothing: Future[None] = Future()
-    nothing.resolve(None)
-    return nothing
+    return op.submit(partial(_note_deleted, group_ids=group_ids)) if group_ids else Future.from_value(None)
 
 
 def _note_deleted(op: OperationContext, group_ids: Iterable[str]) -> None:

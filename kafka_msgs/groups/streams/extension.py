@@ -1,4 +1,4 @@
-"""Behaviour of streams groups that a profile adds to the release: ``Profile.load_streams_extension``."""
+"""Behaviour of streams groups that a profile adds to the release: ``Profile.streams_extension``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.classic_support import ClassicMemberSupport
-from kafka_msgs.groups.modern_group import Fence
+from kafka_msgs.groups.member_timers import Fence
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
@@ -19,12 +19,11 @@ __all__ = ["resolve_patterns", "streams_extension"]
 class StreamsExtension(Protocol):
     """Migration of live groups between the classic and the streams protocol, and patterns of source topics.
 
-    ``classic_support`` handles requests of classic protocol members. ``resolve`` returns a topology with the topics
+    ``CLASSIC_SUPPORT`` handles requests of classic protocol members. ``resolve`` returns a topology with the topics
     that its patterns match, and the patterns that match none.
     """
 
-    @property
-    def classic_support(self) -> ClassicMemberSupport[Any, Any]: ...
+    CLASSIC_SUPPORT: ClassicMemberSupport[Any, Any]
 
     def upgrade(self, op: OperationContext, group: ClassicGroup, fence: Fence, /) -> StreamsGroup: ...
 
@@ -43,7 +42,7 @@ class StreamsExtension(Protocol):
 
 def streams_extension(op: OperationContext) -> StreamsExtension | None:
     """Return the extension of the coordinator's profile, or None."""
-    extension: StreamsExtension | None = op.streams_extension
+    extension: StreamsExtension | None = op.services.streams_extension
     return extension
 
 

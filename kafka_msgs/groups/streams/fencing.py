@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafka_msgs.groups.classic_support import join_timer_key, sync_timer_key
-from kafka_msgs.groups.modern_group import (
-    STATIC_LEAVE_EPOCH,
-    find_group,
-    rebalance_timer_key,
-    schedule_rebalance,
-    schedule_session,
-    session_timer_key,
-    static_member_of_request,
-)
+from kafka_msgs.groups.member_timers import schedule_rebalance, schedule_session
+from kafka_msgs.groups.modern_group import STATIC_LEAVE_EPOCH, find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.streams import records
 from kafka_msgs.groups.streams.extension import streams_extension
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.records import RECORDS
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
 __all__ = [
-    "fence_member",
     "leave",
     "loaded",
     "remove_members",
@@ -39,14 +30,11 @@ def leave(op: OperationContext, request: StreamsGroupHeartbeatRequest) -> Stream
     group = find_group(op, StreamsGroup, request.group_id)
     if request.shutdown_application:
         request_shutdown(group, request.member_id)
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        member = static_member_of_request(group, request.member_id, request.instance_id)
+    member = group.sender(request.member_id, request.instance_id)
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
-        op.emit(*records.current_record(group.group_id, member.as_temporarily_left()))
+        op.emit(*RECORDS.current(group.group_id, member.as_temporarily_left()))
     else:
-        fence_member(op, group, member)
+        remove_members(op, group, (member,))
     return StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch, status=())
 
 
@@ -54,11 +42,6 @@ def request_shutdown(group: StreamsGroup, member_id: str) -> None:
     """Record a member's request to shut down the application. The first request counts."""
     if group.soft.shutdown_member is None:
         group.soft.shutdown_member = member_id
-
-
-def fence_member(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
-    """Remove a member, and increase the group epoch so that its tasks go to other members."""
-    remove_members(op, group, (member,))
 
 
 def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[StreamsGroupMember]) -> None:
@@ -69,17 +52,7 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
     if extension is not None and extension.may_downgrade(op, group, members):
         extension.downgrade(op, group, members)
         return
-    group_id, epoch, last = group.group_id, group.epoch + 1, len(group.members) == len(members)
-    metadata = group.metadata_record(epoch=epoch)
-    for member in members:
-        for key, value in records.member_tombstones(group_id, member.member_id):
-            op.emit(key, value)
-    op.emit(*metadata)
-    if last:
-        op.emit(*records.assignment_record(group_id, epoch, 0))
-    for member in members:
-        for timer in (session_timer_key, rebalance_timer_key, join_timer_key, sync_timer_key):
-            op.stop_timer(timer(group_id, member.member_id))
+    RECORDS.remove_members(op, group, members, lambda epoch: group.metadata_record(epoch=epoch))
 
 
 def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
@@ -87,13 +60,13 @@ def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: 
     timeout = op.group_config(group.group_id).streams_session_timeout_ms
     if member.classic is not None:
         timeout = member.classic.session_timeout_ms
-    schedule_session(op, group, member.member_id, timeout, fence_member)
+    schedule_session(op, group, member.member_id, timeout, remove_members)
 
 
 def schedule_rebalance_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:
     """Remove the member if it does not revoke its tasks within its rebalance timeout."""
     timeout = member.metadata.rebalance_timeout_ms
-    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, fence_member)
+    schedule_rebalance(op, group, member.member_id, member.epoch, timeout, remove_members)
 
 
 def loaded(op: OperationContext, group: StreamsGroup) -> None:

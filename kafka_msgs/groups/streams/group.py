@@ -12,26 +12,29 @@ from attrs import frozen
 
 from kafka_msgs.groups.group import CommitCheck, Committer
 from kafka_msgs.groups.group_operation import GroupOperation
-from kafka_msgs.groups.modern_group import DeadlineAndEpoch, ModernGroup, committing_member, stale
+from kafka_msgs.groups.modern_group import (
+    LEAVE_EPOCH,
+    DeadlineAndEpoch,
+    ModernGroup,
+    check_assignment_epoch,
+    committing_member,
+    stale,
+)
+from kafka_msgs.groups.operation import ShardState
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.undo_log import Changes
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology
-from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
+from kafka_msgs.groups.streams.records import group_tombstones
 from kafka_msgs.groups.streams.soft_state import StreamsSoftState
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
+from kafka_msgs.groups.streams.tasks import NO_TARGET, NO_TASKS, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import StreamsTopology
 from kafka_msgs.internal_topics.replay import GroupKind
 from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataKey
 from kafka_msgs.messages.streams_group_metadata_value import LastAssignmentConfig, StreamsGroupMetadataValue
 
-__all__ = [
-    "NO_EPOCH",
-    "UNCERTAIN",
-    "RefinedAssignment",
-    "StreamsGroup",
-    "StreamsGroupState",
-    "initial_rebalance_key",
-]
+__all__ = ["NO_EPOCH", "UNCERTAIN", "RefinedAssignment", "StreamsGroup", "StreamsGroupState", "initial_rebalance_key"]
 
 NO_EPOCH: Final = -1
 """The epoch of a missing topology or description."""
@@ -94,6 +97,8 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
     kind: ClassVar[GroupKind] = "streams"
     protocol_type: ClassVar[str] = "streams"
     soft_class: ClassVar[type[DeadlineAndEpoch]] = StreamsSoftState
+    member_class: ClassVar[type[Any]] = StreamsGroupMember
+    no_assignment: ClassVar[Mapping[str, Any]] = {"assigned": NO_TASKS, "revoking": NO_TASKS}
 
     soft: StreamsSoftState
 
@@ -113,6 +118,71 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
         self.active_processes: dict[TaskId, str] = {}
         self.standby_processes: dict[TaskId, frozenset[str]] = {}
         self.warmup_processes: dict[TaskId, frozenset[str]] = {}
+
+    def new_member(self, member_id: str) -> StreamsGroupMember:
+        """Return a member whose metadata record has not been applied yet."""
+        return StreamsGroupMember(member_id=member_id, epoch=LEAVE_EPOCH)
+
+    def recount(
+        self, state: ShardState, changes: Changes, old: StreamsGroupMember | None, new: StreamsGroupMember | None
+    ) -> None:
+        """Update the counts of members, and the processes that run a task."""
+        if old is not None:
+            self._release(changes, old)
+            self._settle(changes, old, -1)
+        if new is not None:
+            self._hold(changes, new)
+            self._settle(changes, new, 1)
+        member = new or old
+        assert member is not None
+        self.soft.endpoints.pop(member.member_id, None)
+        for is_one, table in (
+            (new is not None and new.metadata.user_endpoint is not None, self.endpoint_members),
+            (new is not None and new.classic is not None, self.classic_members),
+        ):
+            if is_one:
+                changes.set(table, member.member_id, None)
+            else:
+                changes.delete(table, member.member_id)
+        if new is None:
+            self.soft.forget_member(member.member_id)
+            self.forget_shutdown()
+
+    def forget_shutdown(self) -> None:
+        """End a request to shut down with the last member. Kafka checks this with each record of the group."""
+        if not self.members:
+            self.soft.shutdown_member = None
+
+    def _settle(self, changes: Changes, member: StreamsGroupMember, step: int) -> None:
+        if member.state == MemberState.STABLE:
+            count = self.settled.get(member.epoch, 0) + step
+            if count:
+                changes.set(self.settled, member.epoch, count)
+            else:
+                changes.delete(self.settled, member.epoch)
+
+    def _hold(self, changes: Changes, member: StreamsGroupMember) -> None:
+        process_id = member.metadata.process_id
+        for tasks in (member.assigned, member.revoking):
+            for task in tasks.active:
+                changes.set(self.active_processes, task, process_id)
+            for held, table in ((tasks.standby, self.standby_processes), (tasks.warmup, self.warmup_processes)):
+                for task in held:
+                    changes.set(table, task, table.get(task, frozenset()) | {process_id})
+
+    def _release(self, changes: Changes, member: StreamsGroupMember) -> None:
+        process_id = member.metadata.process_id
+        for tasks in (member.assigned, member.revoking):
+            for task in tasks.active:
+                if self.active_processes.get(task) == process_id:
+                    changes.delete(self.active_processes, task)
+            for held, table in ((tasks.standby, self.standby_processes), (tasks.warmup, self.warmup_processes)):
+                for task in held:
+                    left = table.get(task, frozenset()) - {process_id}
+                    if left:
+                        changes.set(table, task, left)
+                    else:
+                        changes.delete(table, task)
 
     @property
     def topology_epoch(self) -> int:
@@ -172,7 +242,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
             raise stale(member, "Topology is not available for offset commit validation.")
         return partial(_check_commit, self.topology, member, committer.epoch)
 
-    def metadata_record(self, **changes: Any) -> records.Record:
+    def metadata_record(self, **changes: Any) -> Record:
         """Return the record of the group's own metadata, with changes: fields of ``StreamsGroupMetadataValue``."""
         configs: Mapping[str, str] = changes.pop("last_assignment_configs", self.configs)
         known = {
@@ -190,8 +260,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
 
     def emit_tombstones(self, op: GroupOperation) -> None:
         """Emit the tombstones of all records of the group."""
-        for key, value in records.group_tombstones(self.group_id, iter_kafka_order(self.members)):
-            op.emit(key, value)
+        op.emit_all(group_tombstones(self.group_id, iter_kafka_order(self.members)))
 
     def cancel_timers(self, op: GroupOperation) -> None:
         """Cancel the timer of the initial rebalance."""
@@ -203,7 +272,7 @@ class StreamsGroup(ModernGroup[StreamsGroupMember, TasksTuple]):
 
     def expires(self, op: GroupOperation) -> bool:
         """Return whether the group may expire: with a stored description it stays until the plugin has deleted it."""
-        return op.topology_plugin is None or self.stored_description == NO_EPOCH
+        return op.services.plugin is None or self.stored_description == NO_EPOCH
 
 
 def _check_commit(
@@ -214,13 +283,8 @@ def _check_commit(
     if subtopology is None:
         raise stale(member, f"Topic {topic} is not in the topology.")
     task = (subtopology.subtopology_id, partition)
-    name = f"{task[0]}-{task[1]}"
     assigned_at = member.assigned.active.get(task, member.revoking.active.get(task))
-    if assigned_at is None:
-        raise stale(member, f"Task {name} is not assigned or pending revocation for member.")
-    if epoch < assigned_at:
-        message = f"Received member epoch {epoch} is older than assignment epoch {assigned_at} for task {name}."
-        raise stale(member, message)
+    check_assignment_epoch(member, f"task {task[0]}-{task[1]}", assigned_at, epoch)
 
 
 def initial_rebalance_key(group_id: str) -> str:

@@ -22,6 +22,7 @@ from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
+from kafka_msgs.groups.member_timers import rebalance_timer_key
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
 from kafka_msgs.groups.modern_group import (
     JOIN_EPOCH,
@@ -29,33 +30,31 @@ from kafka_msgs.groups.modern_group import (
     STATIC_LEAVE_EPOCH,
     check_capacity,
     find_group,
-    rebalance_timer_key,
+    invalid_request,
 )
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
-from kafka_msgs.groups.streams import fencing, membership, records
+from kafka_msgs.groups.runtime.shard_operation import Record
+from kafka_msgs.groups.streams import fencing, membership
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.extension import resolve_patterns, streams_extension
 from kafka_msgs.groups.streams.group import RefinedAssignment, StreamsGroup, StreamsGroupState, initial_rebalance_key
 from kafka_msgs.groups.streams.heartbeat_response import answer
 from kafka_msgs.groups.streams.member import with_classic_member
+from kafka_msgs.groups.streams.records import RECORDS, topology_record
 from kafka_msgs.groups.streams.soft_state import SteadyHeartbeat, TaskOffsets, has_caught_up, updated_offsets
 from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, accepted_topology, topology_value
 from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
-from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka, invalid_request
+from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka
 from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 
 __all__ = ["HeartbeatHandler", "heartbeat"]
-
-_REFRESH_MS: Final = 2**31 - 1
-"""How long the metadata hash is valid, in milliseconds. A change of the topics ends it earlier."""
-
 
 _UNSTEADY: Final = SteadyHeartbeat((), StreamsGroupHeartbeatResponse())
 
@@ -82,7 +81,7 @@ def heartbeat(
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         return fencing.leave(op, request)
     if request.member_id == "":
-        request = evolve(request, member_id=op.new_id())
+        request = evolve(request, member_id=op.services.new_id())
     group = op.state.groups.get(request.group_id)
     if isinstance(group, StreamsGroup):
         steady = group.soft.steady.get(request.member_id, _UNSTEADY)
@@ -149,7 +148,7 @@ def _fence(
 ) -> StreamsGroupHeartbeatResponse:
     """Remove a member at a wrong epoch, and refuse its heartbeat."""
     group = find_group(op, StreamsGroup, request.group_id, "Streams group")
-    fencing.fence_member(op, group, group.member(request.member_id))
+    fencing.remove_members(op, group, (group.member(request.member_id),))
     return StreamsGroupHeartbeatResponse(error_code=error.error, error_message=error.message)
 
 
@@ -173,15 +172,19 @@ class HeartbeatHandler:
         self.request = request
         self.classic = classic
         self.joins = request.member_epoch == JOIN_EPOCH
-        self.written: list[records.Record] = []
+        self.written: list[Record] = []
         self.problems: list[TopologyProblem] = []
         self.is_new = request.group_id not in op.state.groups
         self.group = self._find_group()
         self.replaced = self._replaced()
-        if request.instance_id is None:
-            self.member = membership.dynamic_member(self.group, request)
-        else:
-            self.member = membership.static_member(self.group, request, self.written, is_classic=classic is not None)
+        self.member = RECORDS.member_of_heartbeat(
+            self.group,
+            request,
+            request.member_id,
+            self.written,
+            lambda member: membership.owns_only_assigned(member, request),
+            takes_over=classic is not None,
+        )
         self.updated = self.member
         self.topology_epoch = self.group.topology_epoch
         self.update = EpochBump.NONE
@@ -236,7 +239,7 @@ class HeartbeatHandler:
             )
         )
         self.op.count_metric(STREAMS_REBALANCES)
-        self.group.soft.deadline_ms, self.group.soft.epoch = self.op.now + _REFRESH_MS, epoch
+        self.group.refreshed(self.op.now, epoch)
         return epoch
 
     # The group and the member
@@ -253,7 +256,7 @@ class HeartbeatHandler:
             group.cancel_timers(op)
             found = StreamsGroup(request.group_id)
         elif isinstance(group, ClassicGroup) and (extension := streams_extension(op)) is not None:
-            found = extension.upgrade(op, group, fencing.fence_member)
+            found = extension.upgrade(op, group, fencing.remove_members)
         else:
             found = find_group(op, StreamsGroup, request.group_id)
         check_capacity(found, op.config.group_streams_max_size, request.member_id, request.instance_id)
@@ -280,8 +283,8 @@ class HeartbeatHandler:
             metadata = with_classic_member(metadata, self.classic)
         if metadata is known:
             return
-        self.updated = self.member.with_metadata(metadata)
-        self.written.append(records.member_record(self.group.group_id, self.updated))
+        self.updated = evolve(self.member, metadata=metadata)
+        self.written.append(RECORDS.member(self.group.group_id, self.updated))
         each_change = self.request.instance_id is None and not self.op.profile.streams.bumps_for_assignment_only
         if each_change or membership.needs_rebalance(known, metadata):
             self.update = EpochBump.RECOMPUTE
@@ -294,13 +297,11 @@ class HeartbeatHandler:
             if known is None:
                 raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
             return known
-        topology = StreamsTopology(topology_value(requested))
-        if known is None:
-            self.written.append(records.topology_record(self.group.group_id, topology.value))
-            return topology
-        accepted = accepted_topology(known, topology, updates=self.op.profile.streams.topology_updates)
+        topology = accepted = StreamsTopology(topology_value(requested))
+        if known is not None:
+            accepted = accepted_topology(known, topology, updates=self.op.profile.streams.topology_updates)
         if accepted is topology:
-            self.written.append(records.topology_record(self.group.group_id, topology.value))
+            self.written.append(topology_record(self.group.group_id, topology.value))
         return accepted
 
     def _note_stale_topology(self, topology: StreamsTopology) -> None:
@@ -394,7 +395,7 @@ class HeartbeatHandler:
             return
         self.updated = moved
         group_id = self.group.group_id
-        self.written.append(records.current_record(group_id, moved))
+        self.written.append(RECORDS.current(group_id, moved))
         if moved.is_revoking and moved.classic is None:
             fencing.schedule_rebalance_timeout(self.op, self.group, moved)
         else:
@@ -432,5 +433,4 @@ def _assign_delayed(op: OperationContext, group_id: str) -> None:
         return
     if group.configured is not None:
         target = next_target(op, group, group.epoch, group.configured, group.configs)
-        for key, value in target.written:
-            op.emit(key, value)
+        op.emit_all(target.written)

@@ -18,13 +18,13 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.soft_state import TopicCreation
 from kafka_msgs.groups.streams.target_assignment import TAGS
-from kafka_msgs.groups.streams.tasks import TaskId, grouped
+from kafka_msgs.groups.streams.tasks import TaskId, grouped, task_ids
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
 from kafka_msgs.messages.streams_group_heartbeat_response import (
     Endpoint,
@@ -35,7 +35,7 @@ from kafka_msgs.messages.streams_group_heartbeat_response import (
     TopicPartition,
 )
 
-__all__ = ["all_endpoints", "answer", "creation_failed", "task_ids", "task_partitions"]
+__all__ = ["all_endpoints", "answer", "creation_failed", "task_partitions"]
 
 
 def all_endpoints(
@@ -93,11 +93,6 @@ def _note_missing(op: OperationContext) -> None:
         raise GroupError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def task_ids(tasks: Iterable[TaskId]) -> tuple[TaskIds, ...]:
-    """Return tasks in the form of a response."""
-    return tuple(TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
-
-
 _FIRST_WAIT_MS: Final = 1000
 _LAST_WAIT_MS: Final = 60_000
 
@@ -147,7 +142,7 @@ class HeartbeatResult(Protocol):
     replaced: str | None
     joins: bool
     is_new: bool
-    written: list[records.Record]
+    written: list[Record]
     problems: list[TopologyProblem]
 
 
@@ -169,8 +164,7 @@ def answer(
     if soft.endpoint_epoch != beat.request.endpoint_information_epoch:
         endpoints = all_endpoints(op, group, updated, beat.replaced)
     _add_problems(beat, configured, configs)
-    for key, value in beat.written:
-        op.emit(key, value)
+    op.emit_all(beat.written)
     if op.state.groups[group.group_id] is not group and not op.quirks.streams_first_join_forgets:
         _adopt(op, group)
     config = op.group_config(group.group_id)
@@ -182,9 +176,9 @@ def answer(
         task_offset_interval_ms=config.streams_task_offset_interval_ms,
         acceptable_recovery_lag=config.streams_acceptable_recovery_lag,
         status=_status(beat),
-        active_tasks=None if tasks is None else task_ids(tasks.active),
-        standby_tasks=None if tasks is None else task_ids(tasks.standby),
-        warmup_tasks=None if tasks is None else task_ids(tasks.warmup),
+        active_tasks=None if tasks is None else task_ids(TaskIds, tasks.active),
+        standby_tasks=None if tasks is None else task_ids(TaskIds, tasks.standby),
+        warmup_tasks=None if tasks is None else task_ids(TaskIds, tasks.warmup),
         endpoint_information_epoch=0 if beat.is_new and op.quirks.streams_first_join_forgets else soft.endpoint_epoch,
         partitions_by_user_endpoint=endpoints,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.drafts.kip_1071_migration import StreamsGroupClassicMember
 from kafka_msgs.errors import DecodeError
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern_group import STATIC_LEAVE_EPOCH
 from kafka_msgs.groups.streams.tasks import NO_TASKS, TasksTupleWithEpochs
 from kafka_msgs.messages.streams_group_member_metadata_value import StreamsGroupMemberMetadataValue
 
@@ -74,11 +74,20 @@ class StreamsGroupMember:
     assigned: TasksTupleWithEpochs = NO_TASKS
     revoking: TasksTupleWithEpochs = NO_TASKS
     """The tasks that the member must still revoke."""
-    classic: StreamsGroupClassicMember | None = None
+    classic: StreamsGroupClassicMember | None = field(init=False)
     """The metadata of a classic protocol member; None for a member of the streams protocol.
 
     It is a decoded copy of a field of ``metadata``, for fast access.
     """
+
+    @classic.default
+    def _classic(self) -> StreamsGroupClassicMember | None:
+        return classic_member(self.metadata)
+
+    @property
+    def instance_id(self) -> str | None:
+        """The name of a static member; None for a dynamic one."""
+        return self.metadata.instance_id
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -98,10 +107,6 @@ class StreamsGroupMember:
             {**leaving.active, **mine.active}, mine.standby | leaving.standby, mine.warmup | leaving.warmup
         )
 
-    def with_metadata(self, metadata: StreamsGroupMemberMetadataValue) -> StreamsGroupMember:
-        """Return the member with its reported metadata."""
-        return evolve(self, metadata=metadata, classic=classic_member(metadata))
-
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether the member has reached the target assignment of an epoch."""
         return self.epoch == epoch and self.state == MemberState.STABLE
@@ -109,7 +114,3 @@ class StreamsGroupMember:
     def as_temporarily_left(self) -> StreamsGroupMember:
         """Return the static member after it left temporarily."""
         return evolve(self, epoch=STATIC_LEAVE_EPOCH, revoking=NO_TASKS, assigned=self.assigned.with_epoch(0))
-
-    def as_new_member(self, member_id: str) -> StreamsGroupMember:
-        """Return the member that replaces this static member."""
-        return evolve(self, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)

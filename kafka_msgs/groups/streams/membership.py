@@ -1,4 +1,4 @@
-"""The sender of a heartbeat: finding or creating its group and member, and updating the member."""
+"""The report of a heartbeat: the tasks of the member, and its metadata."""
 
 from __future__ import annotations
 
@@ -8,91 +8,18 @@ from attrs import evolve
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
-from kafka_msgs.groups.modern_group import (
-    JOIN_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    fenced_epoch,
-    static_member_of_request,
-    unreleased_instance,
-)
+from kafka_msgs.groups.modern_group import JOIN_EPOCH
 from kafka_msgs.groups.request_context import RequestContext
-from kafka_msgs.groups.streams import records
-from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TaskIds
+from kafka_msgs.groups.streams.tasks import TaskId, TaskIds
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest
-from kafka_msgs.messages.streams_group_member_metadata_value import (
-    Endpoint,
-    KeyValue,
-    StreamsGroupMemberMetadataValue,
-)
+from kafka_msgs.messages.streams_group_member_metadata_value import Endpoint, KeyValue, StreamsGroupMemberMetadataValue
 
-__all__ = [
-    "dynamic_member",
-    "needs_rebalance",
-    "replace_member",
-    "reported",
-    "static_member",
-]
+__all__ = ["needs_rebalance", "owns_only_assigned", "reported"]
 
 
-def dynamic_member(group: StreamsGroup, request: StreamsGroupHeartbeatRequest) -> StreamsGroupMember:
-    """Return the member of a heartbeat without an instance id. A member that joins may be new."""
-    if request.member_epoch == JOIN_EPOCH:
-        return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
-    member = group.member(request.member_id)
-    check_epoch(member, request)
-    return member
-
-
-def static_member(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, written: list[records.Record], *, is_classic: bool
-) -> StreamsGroupMember:
-    """Return the static member of a heartbeat. A joining member replaces the member that left temporarily.
-
-    Static members of the classic protocol do not leave. So if the old or the new member uses that protocol, the new one
-    takes over immediately.
-    """
-    if request.member_epoch != JOIN_EPOCH:
-        member = static_member_of_request(group, request.member_id, request.instance_id)
-        check_epoch(member, request)
-        return member
-    old = group.static_member(request.instance_id)
-    if old is None:
-        return group.members.get(request.member_id) or StreamsGroupMember(member_id=request.member_id)
-    if old.epoch != STATIC_LEAVE_EPOCH and not is_classic and old.classic is None:
-        raise unreleased_instance(request.member_id, request.instance_id, old.member_id)
-    member = old.as_new_member(request.member_id)
-    replace_member(group, old, member, written)
-    return member
-
-
-def replace_member(
-    group: StreamsGroup, old: StreamsGroupMember, new: StreamsGroupMember, written: list[records.Record]
-) -> None:
-    """Write the records by which a member takes over the membership, target and tasks of a static member."""
-    written += records.member_tombstones(group.group_id, old.member_id)
-    written.append(records.member_record(group.group_id, new))
-    target = group.targets.get(old.member_id, NO_TARGET)
-    written.append(records.target_record(group.group_id, new.member_id, target))
-    written.append(records.current_record(group.group_id, new))
-
-
-def check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> None:
-    """Refuse a heartbeat at a wrong epoch with ``FENCED_MEMBER_EPOCH``.
-
-    The previous epoch is also valid if all reported tasks are assigned to the member: then only the response with the
-    new epoch was lost.
-    """
-    epoch = request.member_epoch
-    if epoch == member.epoch or epoch == JOIN_EPOCH:
-        return
-    if epoch < member.epoch and epoch == member.previous_epoch and _owns_only_assigned(member, request):
-        return
-    raise fenced_epoch("streams", epoch, member.epoch)
-
-
-def _owns_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> bool:
+def owns_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbeatRequest) -> bool:
+    """Return whether a heartbeat lists a member's tasks, and all of them are assigned to the member."""
     assigned = member.assigned
     return (
         _within(request.active_tasks, assigned.active)

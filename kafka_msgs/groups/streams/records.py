@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from kafka_msgs.groups.streams.member import StreamsGroupMember
-from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple, TasksTupleWithEpochs, grouped
-from kafka_msgs.message import CoordinatorValue, Message
+from attrs import evolve
+
+from kafka_msgs.groups.modern_records import ModernRecords
+from kafka_msgs.groups.runtime.shard_operation import Record
+from kafka_msgs.groups.streams.member import MemberState, StreamsGroupMember
+from kafka_msgs.groups.streams.tasks import (
+    NO_TARGET,
+    TaskId,
+    TasksTuple,
+    TasksTupleWithEpochs,
+    grouped,
+    task_ids,
+    task_set,
+)
 from kafka_msgs.messages import streams_group_current_member_assignment_value as current
 from kafka_msgs.messages import streams_group_target_assignment_member_value as target
 from kafka_msgs.messages.streams_group_current_member_assignment_key import StreamsGroupCurrentMemberAssignmentKey
@@ -17,23 +28,10 @@ from kafka_msgs.messages.streams_group_metadata_key import StreamsGroupMetadataK
 from kafka_msgs.messages.streams_group_target_assignment_member_key import StreamsGroupTargetAssignmentMemberKey
 from kafka_msgs.messages.streams_group_target_assignment_member_value import StreamsGroupTargetAssignmentMemberValue
 from kafka_msgs.messages.streams_group_target_assignment_metadata_key import StreamsGroupTargetAssignmentMetadataKey
-from kafka_msgs.messages.streams_group_target_assignment_metadata_value import StreamsGroupTargetAssignmentMetadataValue
 from kafka_msgs.messages.streams_group_topology_key import StreamsGroupTopologyKey
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue
 
-__all__ = [
-    "Record",
-    "assignment_record",
-    "current_record",
-    "group_tombstones",
-    "member_record",
-    "member_tombstones",
-    "target_record",
-    "topology_record",
-]
-
-Record: TypeAlias = tuple[Message, CoordinatorValue | None]
-"""A key and its value, or None for a tombstone."""
+__all__ = ["RECORDS", "group_tombstones", "topology_record"]
 
 
 def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:
@@ -41,50 +39,33 @@ def topology_record(group_id: str, value: StreamsGroupTopologyValue) -> Record:
     return StreamsGroupTopologyKey(group_id=group_id), value
 
 
-def member_record(group_id: str, member: StreamsGroupMember) -> Record:
-    """Return the record of a member's reported metadata."""
-    return StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id), member.metadata
+def group_tombstones(group_id: str, member_ids: Sequence[str]) -> Iterator[Record]:
+    """Return the tombstones of a group, in an order in which each can be applied."""
+    yield from RECORDS.tombstones(group_id, member_ids)
+    yield StreamsGroupTopologyKey(group_id=group_id), None
 
 
-def assignment_record(group_id: str, epoch: int, timestamp: int) -> Record:
-    """Return the record of the epoch of the target assignment, and of the time when it was computed."""
-    value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
-    return StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value
-
-
-def target_record(group_id: str, member_id: str, tasks: TasksTuple) -> Record:
-    """Return the record of a member's target."""
-    value = StreamsGroupTargetAssignmentMemberValue(
-        active_tasks=_target_ids(tasks.active),
-        standby_tasks=_target_ids(tasks.standby),
-        warmup_tasks=_target_ids(tasks.warmup),
+def _target_value(tasks: TasksTuple) -> StreamsGroupTargetAssignmentMemberValue:
+    return StreamsGroupTargetAssignmentMemberValue(
+        active_tasks=task_ids(target.TaskIds, tasks.active),
+        standby_tasks=task_ids(target.TaskIds, tasks.standby),
+        warmup_tasks=task_ids(target.TaskIds, tasks.warmup),
     )
-    return StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value
 
 
-def current_record(group_id: str, member: StreamsGroupMember) -> Record:
-    """Return the record of a member's epoch and current assignment."""
+def _current_value(member: StreamsGroupMember) -> StreamsGroupCurrentMemberAssignmentValue:
     assigned, revoking = member.assigned, member.revoking
-    value = StreamsGroupCurrentMemberAssignmentValue(
+    return StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state,
         active_tasks=_active_ids(assigned),
-        standby_tasks=_current_ids(assigned.standby),
-        warmup_tasks=_current_ids(assigned.warmup),
+        standby_tasks=task_ids(current.TaskIds, assigned.standby),
+        warmup_tasks=task_ids(current.TaskIds, assigned.warmup),
         active_tasks_pending_revocation=_active_ids(revoking),
-        standby_tasks_pending_revocation=_current_ids(revoking.standby),
-        warmup_tasks_pending_revocation=_current_ids(revoking.warmup),
+        standby_tasks_pending_revocation=task_ids(current.TaskIds, revoking.standby),
+        warmup_tasks_pending_revocation=task_ids(current.TaskIds, revoking.warmup),
     )
-    return StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value
-
-
-def _target_ids(tasks: Iterable[TaskId]) -> tuple[target.TaskIds, ...]:
-    return tuple(target.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
-
-
-def _current_ids(tasks: Iterable[TaskId]) -> tuple[current.TaskIds, ...]:
-    return tuple(current.TaskIds(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))
 
 
 def _active_ids(tasks: TasksTupleWithEpochs) -> tuple[current.TaskIds, ...]:
@@ -98,25 +79,45 @@ def _active_ids(tasks: TasksTupleWithEpochs) -> tuple[current.TaskIds, ...]:
     )
 
 
-_MEMBER_KEYS: Final = (
-    StreamsGroupCurrentMemberAssignmentKey,
-    StreamsGroupTargetAssignmentMemberKey,
-    StreamsGroupMemberMetadataKey,
+def _with_current(member: StreamsGroupMember, value: StreamsGroupCurrentMemberAssignmentValue) -> StreamsGroupMember:
+    return evolve(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState.of(value.state),
+        assigned=TasksTupleWithEpochs(
+            _with_epochs(value.active_tasks, value.member_epoch),
+            task_set(value.standby_tasks),
+            task_set(value.warmup_tasks),
+        ),
+        revoking=TasksTupleWithEpochs(
+            _with_epochs(value.active_tasks_pending_revocation, value.member_epoch),
+            task_set(value.standby_tasks_pending_revocation),
+            task_set(value.warmup_tasks_pending_revocation),
+        ),
+    )
+
+
+def _with_epochs(groups: Iterable[current.TaskIds], member_epoch: int) -> dict[TaskId, int]:
+    """Return active tasks with the epochs of their assignment. If a record lacks them, the member epoch is used."""
+    tasks: dict[TaskId, int] = {}
+    for group in groups:
+        epochs = group.assignment_epochs
+        if epochs is None or len(epochs) != len(group.partitions):
+            epochs = (member_epoch,) * len(group.partitions)
+        for partition, epoch in zip(group.partitions, epochs, strict=True):
+            tasks[group.subtopology_id, partition] = epoch
+    return tasks
+
+
+RECORDS: Final = ModernRecords(
+    group_key=StreamsGroupMetadataKey,
+    member_key=StreamsGroupMemberMetadataKey,
+    target_key=StreamsGroupTargetAssignmentMemberKey,
+    target_metadata_key=StreamsGroupTargetAssignmentMetadataKey,
+    current_key=StreamsGroupCurrentMemberAssignmentKey,
+    no_target=NO_TARGET,
+    target_value=_target_value,
+    current_value=_current_value,
+    with_current=_with_current,
 )
-
-
-def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
-    """Return the tombstones of a member: its current assignment, its target, and its metadata."""
-    return tuple((key(group_id=group_id, member_id=member_id), None) for key in _MEMBER_KEYS)
-
-
-def group_tombstones(group_id: str, member_ids: Iterable[str]) -> Iterator[Record]:
-    """Return the tombstones of a group, in an order in which each can be applied."""
-    members = list(member_ids)
-    for key in _MEMBER_KEYS:
-        if key is StreamsGroupMemberMetadataKey:
-            yield StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None
-        for member_id in members:
-            yield key(group_id=group_id, member_id=member_id), None
-    yield StreamsGroupMetadataKey(group_id=group_id), None
-    yield StreamsGroupTopologyKey(group_id=group_id), None

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from attrs import Factory, define, frozen
 
-from kafka_msgs.groups.modern_group import DeadlineAndEpoch
+from kafka_msgs.groups.modern_group import DeadlineAndEpoch, invalid_request
 from kafka_msgs.groups.streams.member import StreamsGroupMember
 from kafka_msgs.groups.streams.tasks import TaskId, TasksTuple
-from kafka_msgs.groups.streams.validation import invalid_request
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, TaskOffset
 from kafka_msgs.messages.streams_group_heartbeat_response import (
     EndpointToPartitions,

@@ -13,14 +13,13 @@ from attrs import frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import AssignorError, GroupError
 from kafka_msgs.groups.assignors import TASK_ASSIGNORS, spec
-from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
-from kafka_msgs.groups.modern_group import can_compute_assignment
+from kafka_msgs.groups.modern_group import can_compute_assignment, current_target, members_after
 from kafka_msgs.groups.operation import OperationContext
-from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.streams import records
+from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem
 from kafka_msgs.groups.streams.group import StreamsGroup, initial_rebalance_key
 from kafka_msgs.groups.streams.member import StreamsGroupMember
+from kafka_msgs.groups.streams.records import RECORDS
 from kafka_msgs.groups.streams.soft_state import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import keep_tasks_of_old_topology
@@ -50,7 +49,7 @@ class TargetAssignment:
 
     epoch: int
     tasks: Mapping[str, TasksTuple]
-    written: tuple[records.Record, ...] = ()
+    written: tuple[Record, ...] = ()
     delay: TopologyProblem | None = None
 
 
@@ -76,17 +75,6 @@ def assignor_name(op: OperationContext, group_id: str, *, stateful: bool) -> str
     return name if name is not None and name in names else default
 
 
-def current_target(group: StreamsGroup, member: StreamsGroupMember, replaced: str | None) -> Mapping[str, TasksTuple]:
-    """Return the targets by member, after ``member`` has replaced the member with the id ``replaced``."""
-    if replaced is None:
-        return group.targets
-    targets = dict(group.targets)
-    target = targets.pop(replaced, None)
-    if target is not None:
-        targets[member.member_id] = target
-    return targets
-
-
 def next_target(
     op: OperationContext,
     group: StreamsGroup,
@@ -105,38 +93,28 @@ def next_target(
     """
     if op.timers.is_scheduled(initial_rebalance_key(group.group_id)):
         return TargetAssignment(group.assignment_epoch, {}, delay=_INITIAL_DELAY)
-    targets = group.targets if member is None else current_target(group, member, replaced)
+    targets = group.targets if member is None else current_target(group, member.member_id, replaced)
     if group.assignment_epoch >= epoch:
         return TargetAssignment(group.assignment_epoch, targets)
     if refine_only and group.assignment_epoch >= group.epoch:
-        record = records.assignment_record(group.group_id, epoch, group.assignment_timestamp)
+        record = RECORDS.target_metadata(group.group_id, epoch, group.assignment_timestamp)
         return TargetAssignment(epoch, targets, (record,))
     if not op.profile.streams.assigns_without_delay and not can_compute_assignment(
         group, op.group_config(group.group_id).streams_assignment_interval_ms, op.now
     ):
         return TargetAssignment(group.assignment_epoch, targets, delay=_INTERVAL)
-    members = _members(group, member, replaced)
+    members = members_after(group, member, replaced)
     computed = _computed(op, group, members, configured, configs)
     if op.profile.streams.tolerates_old_topologies:
         old = [each for each in members if members[each].metadata.topology_epoch < configured.epoch]
         computed = keep_tasks_of_old_topology(computed, targets, old) if old else computed
     written = [
-        records.target_record(group.group_id, member_id, tasks)
+        RECORDS.target(group.group_id, member_id, tasks)
         for member_id, tasks in computed.items()
         if targets.get(member_id) != tasks
     ]
-    written.append(records.assignment_record(group.group_id, epoch, op.now))
+    written.append(RECORDS.target_metadata(group.group_id, epoch, op.now))
     return TargetAssignment(epoch, computed, tuple(written))
-
-
-def _members(
-    group: StreamsGroup, member: StreamsGroupMember | None, replaced: str | None
-) -> Mapping[str, StreamsGroupMember]:
-    """Return the updated members, in the order of Kafka's ``HashMap`` of them."""
-    members = {each: group.members[each] for each in iter_kafka_order(group.members) if each != replaced}
-    if member is not None:
-        members[member.member_id] = member
-    return {each: members[each] for each in hash_map_order(members)}
 
 
 def _computed(

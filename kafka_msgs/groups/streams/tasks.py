@@ -6,7 +6,7 @@ that the rules of reconciliation are set operations.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, Protocol, TypeAlias
@@ -25,6 +25,7 @@ __all__ = [
     "TasksTupleWithEpochs",
     "grouped",
     "owned_tasks",
+    "task_ids",
     "task_set",
 ]
 
@@ -78,6 +79,10 @@ class TasksTupleWithEpochs:
     def __bool__(self) -> bool:
         return bool(self.active or self.standby or self.warmup)
 
+    def without_epochs(self) -> TasksTuple:
+        """Return the same tasks as a target."""
+        return TasksTuple(frozenset(self.active), self.standby, self.warmup)
+
     def with_epoch(self, epoch: int) -> TasksTupleWithEpochs:
         """Return the same tasks, all assigned at another epoch."""
         return evolve(self, active=dict.fromkeys(self.active, epoch))
@@ -114,3 +119,8 @@ def grouped(tasks: Iterable[TaskId]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Group tasks by subtopology: ids and partitions in ascending order."""
     for subtopology, group in groupby(sorted(tasks), _FIRST):
         yield subtopology, tuple(partition for _, partition in group)
+
+
+def task_ids(cls: Callable[..., Any], tasks: Iterable[TaskId]) -> tuple[Any, ...]:
+    """Return tasks in the form of a message, whose elements have the class ``cls``."""
+    return tuple(cls(subtopology_id=key, partitions=partitions) for key, partitions in grouped(tasks))

@@ -14,8 +14,9 @@ from attrs import evolve, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.message_fields import with_fields_of
+from kafka_msgs.groups.modern_group import invalid_request
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
-from kafka_msgs.groups.streams.validation import invalid_request
 from kafka_msgs.messages import streams_group_heartbeat_request as request
 from kafka_msgs.messages import streams_group_topology_value as record
 from kafka_msgs.messages.streams_group_topology_value import StreamsGroupTopologyValue, Subtopology
@@ -95,42 +96,7 @@ class StreamsTopology:
 
 def topology_value(topology: request.Topology) -> StreamsGroupTopologyValue:
     """Return the record value of a heartbeat's topology."""
-    return StreamsGroupTopologyValue(
-        epoch=topology.epoch, subtopologies=tuple(_subtopology(each) for each in topology.subtopologies)
-    )
-
-
-def _subtopology(subtopology: request.Subtopology) -> Subtopology:
-    return Subtopology(
-        subtopology_id=subtopology.subtopology_id,
-        source_topics=subtopology.source_topics,
-        source_topic_regex=subtopology.source_topic_regex,
-        state_changelog_topics=_topic_infos(subtopology.state_changelog_topics),
-        repartition_sink_topics=subtopology.repartition_sink_topics,
-        repartition_source_topics=_topic_infos(subtopology.repartition_source_topics),
-        copartition_groups=tuple(
-            record.CopartitionGroup(
-                source_topics=group.source_topics,
-                source_topic_regex=group.source_topic_regex,
-                repartition_source_topics=group.repartition_source_topics,
-            )
-            for group in subtopology.copartition_groups
-        ),
-    )
-
-
-def _topic_infos(topics: Iterable[request.TopicInfo]) -> tuple[record.TopicInfo, ...]:
-    return tuple(
-        record.TopicInfo(
-            name=topic.name,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=tuple(
-                record.TopicConfig(key=config.key, value=config.value) for config in topic.topic_configs
-            ),
-        )
-        for topic in topics
-    )
+    return with_fields_of(StreamsGroupTopologyValue, topology)
 
 
 def canonical(topology: StreamsTopology) -> object:

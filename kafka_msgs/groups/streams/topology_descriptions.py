@@ -16,14 +16,13 @@ from kafka_msgs.errors.api import ApiError
 from kafka_msgs.groups.group import group_not_found
 from kafka_msgs.groups.group_operation import GroupServices
 from kafka_msgs.groups.group_protocol import SingleGroupApi
-from kafka_msgs.groups.modern_group import find_group
+from kafka_msgs.groups.modern_group import check_names, find_group, invalid_request
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.streams.configured_topology import StatusCode
 from kafka_msgs.groups.streams.description_plugin import DescriptionFailure, DescriptionRequests, PluginError
 from kafka_msgs.groups.streams.group import NO_EPOCH, UNCERTAIN, StreamsGroup
-from kafka_msgs.groups.streams.validation import check_names, invalid_request
 from kafka_msgs.messages import streams_group_describe_response as shown
 from kafka_msgs.messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from kafka_msgs.messages.streams_group_topology_description_update_request import (
@@ -55,7 +54,7 @@ def ask_for_description(
 
     This is decided when the records of the heartbeat are committed.
     """
-    plugin: DescriptionRequests | None = op.topology_plugin
+    plugin: DescriptionRequests | None = op.services.plugin
     is_stale = any(status.status_code == StatusCode.STALE_TOPOLOGY for status in response.status or ())
     known = (group.stored_description, group.failed_description)
     if plugin is None or context.version < 1 or topology_epoch in (NO_EPOCH, *known) or is_stale:
@@ -78,8 +77,7 @@ def _check(
 ) -> None:
     if services.plugin is None:
         raise GroupError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "The broker has no streams group topology description plugin configured.",
+            ErrorCode.UNSUPPORTED_VERSION, "The broker has no streams group topology description plugin configured."
         )
     check_names(("MemberId", request.member_id), ("GroupId", request.group_id))
 
@@ -130,7 +128,7 @@ def _store(
     op: OperationContext, request: StreamsGroupTopologyDescriptionUpdateRequest, promise: Future[object]
 ) -> None:
     """Call the plugin, and record the result in a separate operation."""
-    plugin: DescriptionRequests = op.topology_plugin
+    plugin: DescriptionRequests = op.services.plugin
     group_id, epoch = request.group_id, request.topology_epoch
     response = StreamsGroupTopologyDescriptionUpdateResponse()
     is_refused = False
@@ -176,7 +174,7 @@ def with_description(
     op: OperationContext, group: StreamsGroup, described: shown.DescribedGroup
 ) -> shown.DescribedGroup:
     """Return the description of a group with its topology description, and the reason if it is missing."""
-    plugin: DescriptionRequests | None = op.topology_plugin
+    plugin: DescriptionRequests | None = op.services.plugin
     topology = described.topology
     if plugin is None or topology is None or group.stored_description != topology.epoch:
         return evolve(described, topology_description_status=_NOT_STORED)
@@ -217,8 +215,4 @@ def _shown_node(node: TopologyDescriptionNode) -> shown.TopologyDescriptionNode:
     )
 
 
-UPDATE: Final = SingleGroupApi(
-    request=StreamsGroupTopologyDescriptionUpdateRequest,
-    handle=update,
-    check=_check,
-)
+UPDATE: Final = SingleGroupApi(request=StreamsGroupTopologyDescriptionUpdateRequest, handle=update, check=_check)

@@ -12,17 +12,13 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.config import CoordinatorConfig
 from kafka_msgs.groups.group_operation import GroupServices
-from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH, check_names, invalid_request
 from kafka_msgs.groups.profiles import Profile, StreamsRules
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.streams_group_heartbeat_request import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
-__all__ = ["check", "check_enabled", "check_names", "check_translated", "check_unchecked_by_kafka", "invalid_request"]
-
-_BLANKS: Final = "".join(map(chr, range(33)))
-"""The characters that Java's ``String.trim`` removes."""
-
+__all__ = ["check", "check_enabled", "check_translated", "check_unchecked_by_kafka"]
 
 _PROTOCOL: Final = "streams"
 
@@ -90,13 +86,6 @@ def _check_names(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> 
         ("InstanceId", request.instance_id),
         ("RackId", request.rack_id),
     )
-
-
-def check_names(*names: tuple[str, str | None]) -> None:
-    """Refuse a name that is set but blank. Each name comes with its label."""
-    for label, name in names:
-        if name is not None and not name.strip(_BLANKS):
-            _refuse(f"{label} can't be empty.")
 
 
 def _check_join(rules: StreamsRules, request: StreamsGroupHeartbeatRequest) -> None:
@@ -211,11 +200,6 @@ def _copartition_indices(subtopology: Subtopology) -> Iterator[tuple[int, int]]:
 def _has_twice(names: Iterable[str]) -> bool:
     listed = list(names)
     return len(set(listed)) < len(listed)
-
-
-def invalid_request(message: str) -> GroupError:
-    """Return the error of a request that breaks a rule."""
-    return GroupError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _refuse(message: str) -> NoReturn:
