@@ -27,7 +27,7 @@ from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, Par
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 from kafka_msgs.broker.faults import FaultInjector
-from kafka_msgs.broker.handlers import all_handlers, handler_modules
+from kafka_msgs.broker.handlers import HANDLER_MODULES, iter_handlers
 from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
 from kafka_msgs.broker.registration_records import (
@@ -104,7 +104,7 @@ class Cluster:
             lambda: self.image.configs.get((ConfigResourceType.BROKER, ""), {}),
         )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
-        self.dispatch = ApiDispatcher(all_handlers(), config)
+        self.dispatch = ApiDispatcher(iter_handlers(), config)
         self.errors: list[Exception] = []
         self.intercept: list[Callable[[ServerCall[Any]], bool]] = []
         self.response_observers: list[Callable[[ServerCall[Any], Any], None]] = []
@@ -128,7 +128,7 @@ class Cluster:
         self._sessions = 0
         if OAUTHBEARER in self.sasl_mechanisms:
             _ = self.token_validator  # A wrong key set is an error at the start.
-        for module in handler_modules():
+        for module in HANDLER_MODULES:
             attach = getattr(module, "attach", None)
             if attach is not None:
                 attach(self)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from attrs import fields_dict
@@ -32,6 +33,9 @@ from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
 
 __all__ = ["MIN_IN_SYNC", "alter_configs", "check_operations", "check_resource", "replace_configs"]
+
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
+_bad_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
 """The broker config that the controller manages itself (KIP-966)."""
@@ -265,11 +269,3 @@ _CHECKS: Final[Mapping[ConfigResourceType, Callable[[BrokerConfigs, Mapping[str,
     ConfigResourceType.GROUP: _check_group,
     ConfigResourceType.CLIENT_METRICS: _check_client_metrics,
 }
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
-
-
-def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

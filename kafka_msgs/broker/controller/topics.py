@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Final
 from uuid import UUID
@@ -39,6 +40,11 @@ __all__ = [
     "missing_topic_error",
     "topic_records",
 ]
+
+_invalid_topic: Final = partial(RequestRefusedError, ErrorCode.INVALID_TOPIC_EXCEPTION)
+_invalid_partitions: Final = partial(RequestRefusedError, ErrorCode.INVALID_PARTITIONS)
+_invalid_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
+_bad_assignment: Final = partial(RequestRefusedError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
 
 def place_replicas(
@@ -320,19 +326,3 @@ def _partition(image: MetadataImage, topic_id: UUID, number: int, replicas: tupl
         partition_epoch=0,
         directories=tuple(image.brokers[each].log_dirs[0] for each in replicas),
     )
-
-
-def _invalid_topic(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-
-
-def _invalid_partitions(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_PARTITIONS, message)
-
-
-def _invalid_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)
-
-
-def _bad_assignment(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from kafka_msgs.broker.server_call import ServerCall
@@ -17,6 +18,9 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.describe_configs_response import DescribeConfigsResourceResult
 
 __all__ = ["change_levels", "describe_loggers"]
+
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
+_bad_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
 
 _ROOT: Final = "root"
 _PACKAGE: Final = "kafka_msgs"
@@ -82,11 +86,3 @@ def _checked_level(loggers: Mapping[str, logging.Logger], name: str, operation: 
         reason = f"it is not a supported log level. Valid log levels are {', '.join(_LEVELS)}"
         raise _bad_config(f"Cannot set the log level of {name} to {level} as {reason}")
     return _LEVELS[level]
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
-
-
-def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
@@ -34,6 +35,8 @@ from kafka_msgs.messages.update_features_request import FeatureUpdateKey, Update
 from kafka_msgs.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 __all__ = ["HANDLERS"]
+
+_bad_version: Final = partial(RequestRefusedError, ErrorCode.INVALID_UPDATE_VERSION)
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -198,10 +201,6 @@ def _feature(call: ServerCall[UpdateFeaturesRequest], update: FeatureUpdateKey) 
     elif level > present and downgrades:
         raise _bad_version(f"{start} Can't downgrade to a newer version.")
     return [FeatureLevelRecord(name=name, feature_level=level)] if level != present else []
-
-
-def _bad_version(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_UPDATE_VERSION, message)
 
 
 def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:

@@ -42,15 +42,16 @@ from kafka_msgs.messages.list_config_resources_response import ConfigResource, L
 
 __all__ = ["HANDLERS", "attach"]
 
-_RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
-    ConfigResourceType.TOPIC: (ResourceType.TOPIC, None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-    ConfigResourceType.BROKER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-    ConfigResourceType.BROKER_LOGGER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-    ConfigResourceType.GROUP: (ResourceType.GROUP, None, ErrorCode.GROUP_AUTHORIZATION_FAILED),
-    ConfigResourceType.CLIENT_METRICS: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-}
-"""The ACL resource of each config resource type: its type, its name if it is fixed, and the error."""
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
 
+_RESOURCES: Final[Mapping[int, ResourceType]] = {
+    ConfigResourceType.TOPIC: ResourceType.TOPIC,
+    ConfigResourceType.BROKER: ResourceType.CLUSTER,
+    ConfigResourceType.BROKER_LOGGER: ResourceType.CLUSTER,
+    ConfigResourceType.GROUP: ResourceType.GROUP,
+    ConfigResourceType.CLIENT_METRICS: ResourceType.CLUSTER,
+}
+"""The ACL resource types of the config resource types."""
 
 _OF_ONE_BROKER: Final = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 """The resource types that the receiving broker handles itself."""
@@ -65,16 +66,15 @@ _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
 def _resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
     """Return the type of a resource that the client is authorized to use. Raises ``RequestRefusedError``."""
     if number not in _RESOURCES:
-        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {number}")
-    kind, fixed, error = _RESOURCES[number]
-    if not call.allows(operation, kind, fixed or name):
-        raise RequestRefusedError(error)
+        raise _invalid(f"Unknown resource type {number}")
+    kind = _RESOURCES[number]
+    call.require(operation, kind, CLUSTER_NAME if kind is ResourceType.CLUSTER else name)
     return ConfigResourceType(number)
 
 
 def _describe_configs(call: ServerCall[DescribeConfigsRequest]) -> None:
     if any(each.resource_type not in _RESOURCES for each in call.request.resources):
-        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+        raise _invalid(ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     call.respond(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
 
 
@@ -270,10 +270,6 @@ def _change_loggers(call: ServerCall[Any], resource: Any) -> None:
     _check_this_broker(call, resource.resource_name)
     changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
     change_levels(changes, validate_only=call.request.validate_only)
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _check_values(configs: Iterable[Any]) -> None:

@@ -17,7 +17,6 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import join_transaction
-from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -158,14 +157,14 @@ def _joined_parts(parts: list[Any]) -> Any:
 
 
 def _commit(call: ServerCall[OffsetCommitRequest]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
     topics = _sort(call, call.request.topics, by_id=call.version >= _TOPIC_IDS_SINCE)
     host = GroupCoordinatorService.of_call(call)
     _ask(call, topics, lambda request, reply: host.handle(call, request, reply))
 
 
 def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
-    require_group(call, call.request.group_id, AclOperation.DELETE)
+    call.require_group(call.request.group_id, AclOperation.DELETE)
     topics = _sort(call, call.request.topics)
     host = GroupCoordinatorService.of_call(call)
     request = evolve(call.request, topics=topics.good)
@@ -180,9 +179,8 @@ def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
 
 def _commit_in_transaction(call: ServerCall[TxnOffsetCommitRequest]) -> None:
     request = call.request
-    if not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    require_group(call, request.group_id)
+    call.require(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    call.require_group(request.group_id)
 
     def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
         _joined(call, part, lambda response: reply(_known_errors(response, call.version)))
@@ -260,7 +258,7 @@ def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
     Topics that the client may not see receive an error, or are omitted if it requests all topics.
     """
     request = call.request
-    require_group(call, request.group_id, AclOperation.DESCRIBE)
+    call.require_group(request.group_id, AclOperation.DESCRIBE)
     seen, hidden = _divide(request.topics or (), lambda each: _sees(call, each.name))
     visible = None if request.topics is None else seen
 

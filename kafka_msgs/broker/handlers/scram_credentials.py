@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation, ScramMechanism
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -131,14 +132,7 @@ def _record(change: _Change) -> MetadataRecord:
     if not change.salted_password:  # Java has no HMAC with an empty key
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     stored_key, server_key = scram_keys(change.salted_password, _BY_NUMBER[ScramMechanism(change.mechanism)].hash_name)
-    return UserScramCredentialRecord(
-        name=change.name,
-        mechanism=change.mechanism,
-        salt=change.salt,
-        stored_key=stored_key,
-        server_key=server_key,
-        iterations=change.iterations,
-    )
+    return copy_as(UserScramCredentialRecord, change, stored_key=stored_key, server_key=server_key)
 
 
 HANDLERS: Final = (

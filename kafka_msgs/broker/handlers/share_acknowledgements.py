@@ -9,7 +9,7 @@ from attrs import define, field
 
 from kafka_msgs.broker.controller.image import NO_LEADER
 from kafka_msgs.broker.coordinators.share_partition_manager import SharePartitionManager
-from kafka_msgs.broker.handlers.groups import check_share_member, require_group
+from kafka_msgs.broker.handlers.groups import check_share_member
 from kafka_msgs.broker.handlers.partition_access import endpoints
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, AcknowledgementBatch, MemberKey, TopicIdPartition
@@ -69,7 +69,7 @@ def member_of(call: ServerCall[Any]) -> MemberKey:
     group_id, member_id = call.request.group_id, call.request.member_id
     if group_id is None:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
-    require_group(call, group_id)
+    call.require_group(group_id)
     check_share_member(member_id)
     return MemberKey(group_id, member_id)
 
@@ -82,8 +82,7 @@ def check_partition(call: ServerCall[Any], place: TopicIdPartition) -> None:
     topic = call.cluster.image.topics_by_id.get(place[0])
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
-    if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.name):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    call.require(AclOperation.READ, ResourceType.TOPIC, topic.name)
     if not 0 <= place[1] < len(topic.partitions):
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

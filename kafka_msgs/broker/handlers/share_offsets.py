@@ -14,7 +14,6 @@ from attrs import evolve
 
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.share_service import find_share_service
-from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, SharePartitionKey
@@ -56,7 +55,7 @@ def _described(
     call: ServerCall[DescribeShareGroupOffsetsRequest], group: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     try:
-        require_group(call, group.group_id, AclOperation.DESCRIBE)
+        call.require_group(group.group_id, AclOperation.DESCRIBE)
         topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
     except ApiError as error:
         message = ERROR_TEXTS.get(ErrorCode(error.error), error.message)
@@ -137,7 +136,7 @@ def _partition(call: ServerCall[Any], key: SharePartitionKey) -> DescribeShareGr
 
 def _alter(call: ServerCall[AlterShareGroupOffsetsRequest]) -> None:
     request = call.request
-    require_group(call, request.group_id)
+    call.require_group(request.group_id)
     refused: list[altered.AlterShareGroupOffsetsResponseTopic] = []
     good: list[Any] = []
     for topic in request.topics:
@@ -172,7 +171,7 @@ def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altere
 
 def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
     request = call.request
-    require_group(call, request.group_id, AclOperation.DELETE)
+    call.require_group(request.group_id, AclOperation.DELETE)
     good = tuple(topic for topic in request.topics if _may(call, AclOperation.READ, topic.topic_name))
     refused = tuple(
         deleted.DeleteShareGroupOffsetsResponseTopic(

@@ -16,6 +16,7 @@ from attrs import define, field
 from kafka_msgs.broker.coordinators.share_service import ShareCoordinatorService
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors.api import ApiError
@@ -52,7 +53,7 @@ def _read(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now:
 def _write(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[None]:
     return coordinator.write_state(
         key,
-        map(partial(_state_batch, StateBatch), part.state_batches),
+        map(partial(copy_as, StateBatch), part.state_batches),
         state_epoch=part.state_epoch,
         leader_epoch=part.leader_epoch,
         start_offset=part.start_offset,
@@ -74,16 +75,6 @@ def _summarize(
         return Future.from_error(error)
 
 
-def _state_batch(cls: type[Any], batch: Any) -> Any:
-    """Return a batch of states in the form of a record, a request or a response."""
-    return cls(
-        first_offset=batch.first_offset,
-        last_offset=batch.last_offset,
-        delivery_state=batch.delivery_state,
-        delivery_count=batch.delivery_count,
-    )
-
-
 def _no_fields(value: None) -> Mapping[str, Any]:
     return {}
 
@@ -92,7 +83,7 @@ def _read_fields(state: ShareSnapshotValue) -> Mapping[str, Any]:
     return {
         "state_epoch": state.state_epoch,
         "start_offset": state.start_offset,
-        "state_batches": tuple(map(partial(_state_batch, read.StateBatch), state.state_batches)),
+        "state_batches": tuple(map(partial(copy_as, read.StateBatch), state.state_batches)),
     }
 
 

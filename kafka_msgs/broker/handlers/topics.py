@@ -194,8 +194,7 @@ def _new_partitions(
 ) -> list[MetadataRecord]:
     if times > 1:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    if not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    call.require(AclOperation.ALTER, ResourceType.TOPIC, asked.name)
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

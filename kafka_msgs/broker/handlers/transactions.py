@@ -14,7 +14,6 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import TransactionCoordinatorService
-from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.transactions import TopicPartition, TransactionMetadata
 from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
@@ -70,13 +69,8 @@ def _host(call: ServerCall[Any]) -> TransactionCoordinatorService:
     return TransactionCoordinatorService.of_call(call)
 
 
-def _may_write(call: ServerCall[Any], transactional_id: str) -> bool:
-    return call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
-
-
 def _require(call: ServerCall[Any], transactional_id: str) -> None:
-    if not _may_write(call, transactional_id):
-        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    call.require(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
 def _may_write_a_topic(call: ServerCall[Any]) -> bool:
@@ -155,7 +149,9 @@ def _added(
     listed = [(topic.name, topic.partitions) for topic in asked.topics]
     places = [TopicPartition(name, number) for name, partitions in listed for number in partitions]
     once = list(_by_topic(dict.fromkeys(places)))
-    if call.version < _BROKERS_SINCE and not _may_write(call, asked.transactional_id):
+    if call.version < _BROKERS_SINCE and not call.allows(
+        AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, asked.transactional_id
+    ):
         denied = dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return Future.from_value(_shown(asked, listed, denied))
     errors = _errors_before(call, places)
@@ -228,7 +224,7 @@ def _ask(call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: li
 def _add_offsets(call: ServerCall[AddOffsetsToTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
-    require_group(call, request.group_id)
+    call.require_group(request.group_id)
     partition = GroupCoordinatorService.of_call(call).coordinator.partition_for(request.group_id)
     future = _host(call).coordinator.add_partitions(
         request.transactional_id,
@@ -270,10 +266,8 @@ def _describe(call: ServerCall[DescribeTransactionsRequest]) -> None:
 
 
 def _described(call: ServerCall[Any], transactional_id: str) -> TransactionState:
-    if not call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
-        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return TransactionState(error_code=error, transactional_id=transactional_id)
     try:
+        call.require(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id)
         found = _host(call).coordinator.describe(transactional_id)
     except ApiError as refused:
         return TransactionState(error_code=refused.error, transactional_id=transactional_id)

@@ -7,6 +7,7 @@ Errors have Kafka's messages and reveal no secrets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.broker.client_session import SaslServer
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["RefusedExchange", "new_sasl_server"]
+
+_failed: Final = partial(RequestRefusedError, ErrorCode.SASL_AUTHENTICATION_FAILED)
 
 _PLAIN_PARTS: Final = 3
 
@@ -37,10 +40,6 @@ def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callabl
     if mechanism in MECHANISMS:
         return _Scram(mechanism, credentials)
     raise RequestRefusedError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-
-
-def _failed(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
 
 
 class RefusedExchange:

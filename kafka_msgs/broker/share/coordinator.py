@@ -14,6 +14,7 @@ from uuid import UUID
 from attrs import evolve, frozen
 
 from kafka_msgs.broker.share.record_state import SharePartitionKey
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
@@ -127,7 +128,7 @@ class _Operation(ShardOperation):
                 leader_epoch=leader_epoch,
                 start_offset=start_offset,
                 delivery_complete_count=complete,
-                state_batches=tuple(map(_update_batch, combine_batches(batches, start_offset))),
+                state_batches=tuple(copy_as(UpdateBatch, each) for each in combine_batches(batches, start_offset)),
             )
             changed = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
             self.emit(changed, update, _VERSION)
@@ -367,15 +368,6 @@ def _check_numbers(*numbers: tuple[str, int]) -> None:
 def _check_leader(state: _SharePartitionState, leader_epoch: int) -> None:
     if state.leader_epoch > leader_epoch:
         _refuse(ErrorCode.FENCED_LEADER_EPOCH)
-
-
-def _update_batch(batch: StateBatch) -> UpdateBatch:
-    return UpdateBatch(
-        first_offset=batch.first_offset,
-        last_offset=batch.last_offset,
-        delivery_state=batch.delivery_state,
-        delivery_count=batch.delivery_count,
-    )
 
 
 def _refuse(error: ErrorCode, message: str | None = None) -> NoReturn:
