@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -14,12 +15,12 @@ __all__ = ["copy_as"]
 T = TypeVar("T")
 
 
-def copy_as(cls: type[T], source: object, **changes: Any) -> T:
+def copy_as(cls: Callable[..., T], source: Any, **changes: Any) -> T:
     """Return an object of a class with the values of the attributes that ``source`` also has, and with ``changes``."""
-    return cls(**{name: getattr(source, name) for name in _common_names(cls, type(source))} | changes)
+    names = _attribute_names(cls) & _attribute_names(source.__class__)
+    return cls(**{name: getattr(source, name) for name in names} | changes)
 
 
 @cache
-def _common_names(cls: type[Any], other: type[Any]) -> tuple[str, ...]:
-    names = [set(attribute_names(each)[1:] if issubclass(each, Struct) else fields_dict(each)) for each in (cls, other)]
-    return tuple(names[0] & names[1])
+def _attribute_names(cls: Any) -> frozenset[str]:
+    return frozenset(attribute_names(cls)[1:] if issubclass(cls, Struct) else fields_dict(cls))

@@ -48,8 +48,7 @@ _NO_NAMES_SINCE: Final = 7
 attach = GroupCoordinatorService.attach
 
 
-def _host(call: ServerCall[Any]) -> GroupCoordinatorService:
-    return GroupCoordinatorService.of_call(call)
+_host = GroupCoordinatorService.of_call
 
 
 def _member(call: ServerCall[Any]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import starmap
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
+from kafka_msgs.broker.handlers.response_parts import outcome_of
 from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.struct_copies import copy_as
@@ -35,8 +35,6 @@ from kafka_msgs.messages.user_scram_credential_record import UserScramCredential
 __all__ = ["HANDLERS"]
 
 _Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
 _MAX_ITERATIONS: Final = 16384
@@ -84,20 +82,13 @@ def _alter(call: ServerCall[AlterUserScramCredentialsRequest]) -> None:
     for change in asked:
         before = changes.get(change.name)
         if not isinstance(before, RequestRefusedError):
-            changes[change.name] = _TWICE if before is not None else _outcome(_checked, call, change)
+            changes[change.name] = _TWICE if before is not None else outcome_of(_checked, call, change)
     outcomes = {
-        user: each if isinstance(each, RequestRefusedError) else _outcome(_record, each)
+        user: each if isinstance(each, RequestRefusedError) else outcome_of(_record, each)
         for user, each in changes.items()
     }
     call.cluster.commit(each for each in outcomes.values() if not isinstance(each, RequestRefusedError))
     call.respond(AlterUserScramCredentialsResponse(results=tuple(starmap(_result, outcomes.items()))))
-
-
-def _outcome(step: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | RequestRefusedError:
-    try:
-        return step(*arguments, **options)
-    except RequestRefusedError as error:
-        return error
 
 
 def _result(user: str, outcome: MetadataRecord | RequestRefusedError) -> AlterUserScramCredentialsResult:

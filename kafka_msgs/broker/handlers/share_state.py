@@ -14,6 +14,7 @@ from uuid import UUID
 from attrs import define, field
 
 from kafka_msgs.broker.coordinators.share_service import ShareCoordinatorService
+from kafka_msgs.broker.handlers.response_parts import element_class
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
 from kafka_msgs.broker.struct_copies import copy_as
@@ -29,7 +30,6 @@ from kafka_msgs.messages.read_share_group_state_request import ReadShareGroupSta
 from kafka_msgs.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.write_share_group_state_request import WriteShareGroupStateRequest
-from kafka_msgs.schema import Struct, fields
 
 __all__ = ["HANDLERS", "attach"]
 
@@ -118,8 +118,8 @@ class _Api:
 
     def __attrs_post_init__(self) -> None:
         self.response = self.request.response_class()
-        self.topic = _element(self.response, "results")
-        self.part = _element(self.topic, "partitions")
+        self.topic = element_class(self.response, "results")
+        self.part = element_class(self.topic, "partitions")
 
     def run(self, call: ServerCall[Any]) -> None:
         """Handle a request. Respond when the result of each share partition is known."""
@@ -161,10 +161,6 @@ class _Api:
         gone = _COORDINATOR_GONE.get(error.error)
         message = error.message if gone is None else f"Unable to {self.verb}: {gone}"
         return self.part(partition=partition, error_code=error.error, error_message=message)
-
-
-def _element(cls: type[Struct], attribute: str) -> type[Struct] | None:
-    return next(each.struct for each in fields(cls) if each.attribute == attribute)
 
 
 _APIS: Final = (

@@ -19,6 +19,7 @@ from kafka_msgs.broker.controller.topics import (
     check_not_reserved,
     topic_records,
 )
+from kafka_msgs.broker.handlers.response_parts import outcome_of
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -72,7 +73,7 @@ def create_topics(
     if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
         raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     # As in Kafka, all names are checked before any topic is created.
-    errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
+    errors = {name: error or outcome_of(check_new_name, call.cluster.image, name) for name, error in errors.items()}
     creations = []
     for name, topic in unique.items():
         creation = _records(call, topic, errors[name], strict=version >= _STRICT_VERSION, forwarded=forwarded)
@@ -118,19 +119,8 @@ def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedEr
     """Return the reason why the client may not create a topic that occurs ``times`` times in the request, or None."""
     if times > 1:
         return RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    try:
-        check_not_reserved(name)
-    except RequestRefusedError as error:
+    if error := outcome_of(check_not_reserved, name):
         return error
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return None
-
-
-def _wrong_name(call: ServerCall[Any], name: str) -> RequestRefusedError | None:
-    """Return the reason why a topic name is invalid, or None."""
-    try:
-        check_new_name(call.cluster.image, name)
-    except RequestRefusedError as error:
-        return error
     return None
