@@ -97,11 +97,6 @@ def check_resource(kind: ConfigResourceType, name: str) -> None:
         raise _invalid("Subscription name can't be empty")
 
 
-def _check_there(image: MetadataImage, kind: ConfigResourceType, name: str) -> None:
-    if kind is ConfigResourceType.TOPIC and name not in image.topics:
-        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
 _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
 """The resource types whose list configs Kafka's controller recognizes."""
 
@@ -161,14 +156,13 @@ def _checked(
     check_resource(kind, name)
     for value in asked.values():
         if len((value or "").encode()) > _LONGEST_VALUE:
-            raise _bad_config(
-                "The configuration value cannot be added because it exceeds the maximum value size of "
-                f"{_LONGEST_VALUE} bytes."
-            )
+            reason = f"it exceeds the maximum value size of {_LONGEST_VALUE} bytes."
+            raise _bad_config(f"The configuration value cannot be added because {reason}")
     kept = {setting: value for setting, value in after.items() if value is not None}
     _CHECKS[kind](configs, kept)
     _check_min_in_sync(kind, name, after)
-    _check_there(image, kind, name)
+    if kind is ConfigResourceType.TOPIC and name not in image.topics:
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     own = resource_overrides(image, kind, name)
     return [
         ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import starmap
 from typing import Final, TypeAlias
 
@@ -56,22 +57,17 @@ def _describe(call: ServerCall[DescribeUserScramCredentialsRequest]) -> None:
 def _described(
     call: ServerCall[DescribeUserScramCredentialsRequest], user: str, repeated: bool
 ) -> DescribeUserScramCredentialsResult:
+    result = partial(DescribeUserScramCredentialsResult, user=user)
     if repeated:
-        return DescribeUserScramCredentialsResult(
-            user=user,
-            error_code=ErrorCode.DUPLICATE_RESOURCE,
-            error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
-        )
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+        return result(error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=message)
     records = (call.cluster.image.scram.get((user, number)) for number in sorted(_BY_NUMBER))
     found = [record for record in records if record is not None]
     if not found:
-        return DescribeUserScramCredentialsResult(
-            user=user,
-            error_code=ErrorCode.RESOURCE_NOT_FOUND,
-            error_message=f"Attempt to describe a user credential that does not exist: {user}",
-        )
+        message = f"Attempt to describe a user credential that does not exist: {user}"
+        return result(error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message)
     infos = tuple(CredentialInfo(mechanism=each.mechanism, iterations=each.iterations) for each in found)
-    return DescribeUserScramCredentialsResult(user=user, error_message=None, credential_infos=infos)
+    return result(error_message=None, credential_infos=infos)
 
 
 def _alter(call: ServerCall[AlterUserScramCredentialsRequest]) -> None:

@@ -42,10 +42,6 @@ _FORBIDDEN: Final = "Topic authorization failed."
 _UNKNOWN: Final = "This server does not host this topic-partition."
 
 
-def _may(call: ServerCall[Any], operation: AclOperation, name: str) -> bool:
-    return call.allows(operation, ResourceType.TOPIC, name)
-
-
 def _describe(call: ServerCall[DescribeShareGroupOffsetsRequest]) -> None:
     groups = tuple(_described(call, group) for group in call.request.groups)
     call.respond(DescribeShareGroupOffsetsResponse(groups=groups))
@@ -70,7 +66,7 @@ def _all_topics(call: ServerCall[Any], group_id: str) -> Iterable[DescribeShareG
     host = GroupCoordinatorService.of_call(call)
     for topic_id, partitions in host.share_partitions(group_id).items():
         topic = call.cluster.image.topics_by_id.get(topic_id)
-        if topic is not None and _may(call, AclOperation.DESCRIBE, topic.name):
+        if topic is not None and call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             yield _topic(call, group_id, topic.name, topic_id, partitions)
 
 
@@ -86,7 +82,7 @@ def _topics(
     hidden: list[DescribeShareGroupOffsetsResponseTopic] = []
     for asked in group.topics or ():
         topic = call.cluster.image.topics.get(asked.topic_name)
-        if not _may(call, AclOperation.DESCRIBE, asked.topic_name):
+        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.topic_name):
             part = DescribeShareGroupOffsetsResponsePartition(
                 start_offset=UNSET, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=_FORBIDDEN
             )
@@ -141,7 +137,7 @@ def _alter(call: ServerCall[AlterShareGroupOffsetsRequest]) -> None:
     good: list[Any] = []
     for topic in request.topics:
         found = call.cluster.image.topics.get(topic.topic_name)
-        if not _may(call, AclOperation.READ, topic.topic_name):
+        if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name):
             refused.append(_unaltered(topic, found, ErrorCode.TOPIC_AUTHORIZATION_FAILED, _FORBIDDEN))
         elif found is None:
             refused.append(_unaltered(topic, found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
@@ -172,7 +168,9 @@ def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altere
 def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
     request = call.request
     call.require_group(request.group_id, AclOperation.DELETE)
-    good = tuple(topic for topic in request.topics if _may(call, AclOperation.READ, topic.topic_name))
+    good = tuple(
+        topic for topic in request.topics if call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name)
+    )
     refused = tuple(
         deleted.DeleteShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,

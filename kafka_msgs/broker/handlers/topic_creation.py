@@ -76,10 +76,14 @@ def create_topics(
     errors = {name: error or outcome_of(check_new_name, call.cluster.image, name) for name, error in errors.items()}
     creations = []
     for name, topic in unique.items():
-        creation = _records(call, topic, errors[name], strict=version >= _STRICT_VERSION, forwarded=forwarded)
-        if creation.error is None and not validate_only:
-            call.cluster.commit(creation.records)
-        creations.append(creation)
+        strict = version >= _STRICT_VERSION
+        records = outcome_of(_records, call, topic, errors[name], strict=strict, forwarded=forwarded)
+        if isinstance(records, RequestRefusedError):
+            creations.append(TopicCreation(topic, error=records))
+            continue
+        if not validate_only:
+            call.cluster.commit(records)
+        creations.append(TopicCreation(topic, records))
     return creations
 
 
@@ -94,17 +98,13 @@ def create_forwarded(call: ServerCall[Any], topics: Sequence[TopicToCreate]) -> 
 
 def _records(
     call: ServerCall[Any], topic: TopicToCreate, error: RequestRefusedError | None, *, strict: bool, forwarded: bool
-) -> TopicCreation:
+) -> list[MetadataRecord]:
     if error is not None:
-        return TopicCreation(topic, error=error)
-    try:
-        cluster = call.cluster
-        records = topic_records(cluster.image, cluster.configs, cluster.new_id, topic)
-        partitions = sum(isinstance(each, PartitionRecord) for each in records)
-        call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
-    except RequestRefusedError as refused:
-        return TopicCreation(topic, error=refused)
-    return TopicCreation(topic, records)
+        raise error
+    records = topic_records(call.cluster.image, call.cluster.configs, call.cluster.new_id, topic)
+    partitions = sum(isinstance(each, PartitionRecord) for each in records)
+    call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
+    return records
 
 
 def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:

@@ -16,6 +16,7 @@ from kafka_msgs.broker.controller.topics import (
     delete_topic,
 )
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
+from kafka_msgs.broker.handlers.response_parts import outcome_of
 from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
@@ -178,11 +179,9 @@ def _grown(
     call: ServerCall[CreatePartitionsRequest], asked: Any, counts: Counter[str]
 ) -> Iterator[CreatePartitionsTopicResult]:
     for each in asked:
-        try:
-            records = _new_partitions(call, each, counts[each.name])
-            _charge(call, len(records))
-        except RequestRefusedError as error:
-            yield CreatePartitionsTopicResult(name=each.name, error_code=error.error, error_message=error.message)
+        records = outcome_of(_new_partitions, call, each, counts[each.name])
+        if isinstance(records, RequestRefusedError):
+            yield CreatePartitionsTopicResult(name=each.name, error_code=records.error, error_message=records.message)
             continue
         if not call.request.validate_only:
             call.cluster.commit(records)
@@ -199,7 +198,9 @@ def _new_partitions(
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
-    return add_partitions(call.cluster.image, topic, asked.count, assignments)
+    records = add_partitions(call.cluster.image, topic, asked.count, assignments)
+    _charge(call, len(records))
+    return records
 
 
 HANDLERS: Final = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafka_msgs.broker.coordinators.leadership import find_log, leader_of
 from kafka_msgs.broker.coordinators.transaction_service import write_marker
-from kafka_msgs.broker.handlers.response_parts import group_by_key
+from kafka_msgs.broker.handlers.response_parts import group_by_key, outcome_of
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.transactions import TopicPartition
 from kafka_msgs.enums import AclOperation
@@ -26,10 +26,9 @@ __all__ = ["HANDLERS"]
 
 
 def _write_markers(call: ServerCall[WriteTxnMarkersRequest]) -> None:
-    try:
-        results = _written(call)
-    except RequestRefusedError as error:
-        failed = ErrorCode(error.error)
+    results = outcome_of(_written, call)
+    if isinstance(results, RequestRefusedError):
+        failed = ErrorCode(results.error)
         results = {each.producer_id: dict.fromkeys(_places(each), failed) for each in call.request.markers}
     call.respond(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
 

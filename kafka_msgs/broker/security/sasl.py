@@ -42,11 +42,8 @@ def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callabl
     raise RequestRefusedError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
 
 
-class RefusedExchange:
+class RefusedExchange(SaslServer):
     """A login that fails at its first token."""
-
-    user: str | None = None
-    expires_at: int | None = None
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -56,14 +53,11 @@ class RefusedExchange:
         raise _failed(self._message)
 
 
-class _Plain:
+class _Plain(SaslServer):
     """PLAIN: one token with the authorization id, the user name and the password."""
-
-    expires_at: int | None = None
 
     def __init__(self, credentials: CredentialStore) -> None:
         self._credentials = credentials
-        self.user: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         try:
@@ -85,10 +79,8 @@ class _Plain:
         return b""
 
 
-class _Scram:
+class _Scram(SaslServer):
     """SCRAM: two client tokens, each with a response."""
-
-    expires_at: int | None = None
 
     def __init__(self, mechanism: str, credentials: CredentialStore) -> None:
         try:
@@ -102,7 +94,6 @@ class _Scram:
         self._server: Any = made.make_server(self._known)
         self._name = ""
         self._begun = False
-        self.user: str | None = None
 
     def _known(self, user: str) -> tuple[bytes, bytes, bytes, int]:
         self._name = user

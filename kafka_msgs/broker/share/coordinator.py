@@ -198,7 +198,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def initialize(op: _Operation) -> None:
-            _check_numbers(("partition id", key.partition), ("state epoch", state_epoch))
+            _check_numbers(key, state_epoch=state_epoch)
             state = op.state.states.get(key)
             if state is not None and state.state_epoch > state_epoch:
                 _refuse(ErrorCode.FENCED_STATE_EPOCH)
@@ -222,7 +222,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def read(op: _Operation) -> ShareSnapshotValue:
-            _check_numbers(("partition id", key.partition), ("leader epoch", leader_epoch))
+            _check_numbers(key, leader_epoch=leader_epoch)
             state = op.find(key, "Read")
             _check_leader(state, leader_epoch)
             self._check_topic(key)
@@ -252,9 +252,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def write(op: _Operation) -> None:
-            _check_numbers(
-                ("partition id", key.partition), ("leader epoch", leader_epoch), ("state epoch", state_epoch)
-            )
+            _check_numbers(key, leader_epoch=leader_epoch, state_epoch=state_epoch)
             state = op.find(key, "Write")
             _check_leader(state, leader_epoch)
             if state.state_epoch > state_epoch:
@@ -268,7 +266,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """Delete the state of a share partition, if it exists."""
 
         def delete(op: _Operation) -> None:
-            _check_numbers(("partition id", key.partition))
+            _check_numbers(key)
             self._check_topic(key)
             if key in op.state.states:
                 op.write_snapshot(key, None)
@@ -279,7 +277,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """Return the state of a share partition, or None. Raises ``ApiError``."""
 
         def read(op: _Operation) -> ShareSnapshotValue | None:
-            _check_numbers(("partition id", key.partition))
+            _check_numbers(key)
             self._check_topic(key)
             state = op.state.states.get(key)
             return None if state is None else state.value
@@ -359,10 +357,10 @@ def _apply_update(states: _ShareStates, changes: Changes, key: ShareUpdateKey, v
     changes.set(states.states, share, state)
 
 
-def _check_numbers(*numbers: tuple[str, int]) -> None:
-    for name, number in numbers:
+def _check_numbers(key: SharePartitionKey, **epochs: int) -> None:
+    for name, number in {"partition_id": key.partition, **epochs}.items():
         if number < 0:
-            _refuse(ErrorCode.INVALID_REQUEST, f"The {name} cannot be a negative number.")
+            _refuse(ErrorCode.INVALID_REQUEST, f"The {name.replace('_', ' ')} cannot be a negative number.")
 
 
 def _check_leader(state: _SharePartitionState, leader_epoch: int) -> None:
