@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final
@@ -51,17 +51,20 @@ def _is_filter(asked: AclCreation) -> bool:
     return ResourceType.ANY in kinds or asked.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
 
 
-def _check(call: ServerCall[Any], operation: AclOperation) -> None:
+def _begin(call: ServerCall[Any], asked: Iterable[Any], operation: AclOperation) -> bool:
+    """Check the values and the permission of a request. Return False if the connection is closed instead."""
+    if any(map(_is_unknown, asked)):
+        call.disconnect()
+        return False
     if call.cluster.authorizer is None:
         raise RequestRefusedError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     call.require_cluster(operation)
+    return True
 
 
 def _create(call: ServerCall[CreateAclsRequest]) -> None:
-    if any(map(_is_unknown, call.request.creations)):
-        call.disconnect()
+    if not _begin(call, call.request.creations, AclOperation.ALTER):
         return
-    _check(call, AclOperation.ALTER)
     if any(map(_is_filter, call.request.creations)):
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     known = {evolve(acl, id=ZERO_UUID) for acl in call.cluster.image.acls.values()}
@@ -135,10 +138,8 @@ def _names(asked: DescribeAclsRequest | DeleteAclsFilter, acl: AccessControlEntr
 
 
 def _describe(call: ServerCall[DescribeAclsRequest]) -> None:
-    if _is_unknown(call.request):
-        call.disconnect()
+    if not _begin(call, (call.request,), AclOperation.DESCRIBE):
         return
-    _check(call, AclOperation.DESCRIBE)
     found = sorted(_matching(call, call.request), key=_resource)
     resources = tuple(
         DescribeAclsResource(
@@ -157,10 +158,8 @@ def _resource(acl: AccessControlEntryRecord) -> tuple[int, str, int]:
 
 
 def _delete(call: ServerCall[DeleteAclsRequest]) -> None:
-    if any(map(_is_unknown, call.request.filters)):
-        call.disconnect()
+    if not _begin(call, call.request.filters, AclOperation.ALTER):
         return
-    _check(call, AclOperation.ALTER)
     found = [(_wrong_filter(each), list(_matching(call, each))) for each in call.request.filters]
     ids = dict.fromkeys(acl.id for reason, acls in found if reason is None for acl in acls)
     call.cluster.commit(RemoveAccessControlEntryRecord(id=each) for each in ids)

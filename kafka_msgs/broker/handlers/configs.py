@@ -19,7 +19,7 @@ from kafka_msgs.broker.controller.config_defs import config_keys, log_effect
 from kafka_msgs.broker.controller.config_entries import RESOURCES, ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.topics import check_topic_name
-from kafka_msgs.broker.handlers.broker_loggers import change_levels, describe_loggers
+from kafka_msgs.broker.handlers.broker_loggers import change_levels, check_broker_id, describe_loggers
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.handlers.response_parts import element_class, outcome_of
 from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
@@ -130,11 +130,8 @@ def _check_described(call: ServerCall[DescribeConfigsRequest], kind: ConfigResou
         if kind in _NAMELESS and not name:
             raise _invalid(_NAMELESS[kind])
         check_resource(kind, name)
-    elif name and not name.lstrip("-").isdecimal():
-        raise _invalid(f"Broker id must be an integer, but it is: {name}")
-    elif name and int(name) != call.session.broker_id:
-        expected = f"expected {call.session.broker_id} or empty string"
-        raise _invalid(f"Unexpected broker id, {expected}, but received {name}")
+    elif name:
+        check_broker_id(call, name, f"{call.session.broker_id} or empty string, but")
 
 
 def _entry(call: ServerCall[DescribeConfigsRequest], entry: ConfigEntry) -> DescribeConfigsResourceResult:
@@ -225,7 +222,7 @@ def _change(call: ServerCall[Any], resource: Any, lost: bool) -> None:
     if kind is ConfigResourceType.BROKER_LOGGER and not incremental:
         raise _invalid("Unexpected resource type BROKER_LOGGER.")
     if kind is ConfigResourceType.BROKER_LOGGER or (kind is ConfigResourceType.BROKER and name):
-        _check_this_broker(call, name)
+        check_broker_id(call, name, f"{call.session.broker_id}, but", "Node")
     if kind is ConfigResourceType.BROKER_LOGGER:
         change_levels(changes, validate_only=call.request.validate_only)
         return
@@ -238,14 +235,6 @@ def _change(call: ServerCall[Any], resource: Any, lost: bool) -> None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if records and not call.request.validate_only:
         call.cluster.commit(records)
-
-
-def _check_this_broker(call: ServerCall[Any], name: str) -> None:
-    """Refuse to change the configs of a broker other than the receiving one, as Kafka does."""
-    if not name.lstrip("-").isdecimal():
-        raise _invalid(f"Node id must be an integer, but it is: {name}")
-    if int(name) != call.session.broker_id:
-        raise _invalid(f"Unexpected broker id, expected {call.session.broker_id}, but received {name}")
 
 
 def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None:

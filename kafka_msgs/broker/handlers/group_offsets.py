@@ -228,7 +228,7 @@ def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
     request = call.request
     call.require_group(request.group_id, AclOperation.DESCRIBE)
     hidden = tuple(each for each in request.topics or () if not _sees(call, each.name))
-    visible = request.topics and tuple(each for each in request.topics if each not in hidden)
+    visible = request.topics and tuple(each for each in request.topics if _sees(call, each.name))
 
     def complete(response: OffsetFetchResponse) -> None:
         topics = tuple(each for each in response.topics if _sees(call, each.name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kafka_msgs.broker.controller.elections import elect_preferred, elect_unclean, replace_replicas
@@ -36,8 +36,11 @@ def _elect_leaders(call: ServerCall[ElectLeadersRequest]) -> None:
     wanted = call.request.topic_partitions
     if call.request.election_type not in list(ElectionType) and wanted != ():
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown election type {call.request.election_type}")
-    every = {name: range(len(topic.partitions)) for name, topic in call.cluster.image.topics.items()}
-    asked = every.items() if wanted is None else [(each.topic, each.partitions) for each in wanted]
+    asked: list[tuple[str, Sequence[int]]]
+    if wanted is None:
+        asked = [(name, range(len(topic.partitions))) for name, topic in call.cluster.image.topics.items()]
+    else:
+        asked = [(each.topic, each.partitions) for each in wanted]
     results = (
         ReplicaElectionResult(
             topic=topic, partition_result=tuple(_elected(call, topic, partitions, all_of_them=wanted is None))

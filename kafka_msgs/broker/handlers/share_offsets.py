@@ -168,24 +168,23 @@ def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altere
 def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
     request = call.request
     call.require_group(request.group_id, AclOperation.DELETE)
-    good = tuple(
-        topic for topic in request.topics if call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name)
-    )
-    refused = tuple(
-        deleted.DeleteShareGroupOffsetsResponseTopic(
-            topic_name=topic.topic_name,
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_FORBIDDEN,
+    good, refused = [], []
+    for topic in request.topics:
+        if call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name):
+            good.append(topic)
+            continue
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        refused.append(
+            deleted.DeleteShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, error_code=error, error_message=_FORBIDDEN
+            )
         )
-        for topic in request.topics
-        if topic not in good
-    )
 
     def complete(response: deleted.DeleteShareGroupOffsetsResponse) -> None:
         more = () if response.error_code else refused
         call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=good), complete)
+    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=tuple(good)), complete)
 
 
 HANDLERS: Final = (
