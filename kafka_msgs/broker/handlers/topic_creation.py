@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
-
-from attrs import frozen
+from typing import Any, Final, TypeAlias
 
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
@@ -28,19 +26,14 @@ from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.partition_record import PartitionRecord
 
-__all__ = ["TopicCreation", "create_forwarded", "create_topics", "requested_topic"]
+__all__ = ["Creation", "create_forwarded", "create_topics", "requested_topic"]
 
 _STRICT_VERSION: Final = 6
 """The first version of CreateTopics that is refused if the client exceeds its ``controller_mutation_rate``."""
 
 
-@frozen
-class TopicCreation:
-    """The result for one topic: its metadata records, or the error."""
-
-    topic: TopicToCreate
-    records: Sequence[MetadataRecord] = ()
-    error: RequestRefusedError | None = None
+Creation: TypeAlias = tuple[TopicToCreate, list[MetadataRecord] | RequestRefusedError]
+"""A topic, with its metadata records or the error."""
 
 
 def requested_topic(topic: CreatableTopic) -> TopicToCreate:
@@ -61,7 +54,7 @@ def create_topics(
     version: int,
     validate_only: bool = False,
     forwarded: bool = False,
-) -> list[TopicCreation]:
+) -> list[Creation]:
     """Create topics for a client like a CreateTopics request of this version. Return the result for each distinct name.
 
     ``forwarded`` is True for a broker that sends the request on behalf of a client: the response then does not contain
@@ -74,16 +67,13 @@ def create_topics(
         raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     # As in Kafka, all names are checked before any topic is created.
     errors = {name: error or outcome_of(check_new_name, call.cluster.image, name) for name, error in errors.items()}
-    creations = []
+    creations: list[Creation] = []
     for name, topic in unique.items():
         strict = version >= _STRICT_VERSION
         records = outcome_of(_records, call, topic, errors[name], strict=strict, forwarded=forwarded)
-        if isinstance(records, RequestRefusedError):
-            creations.append(TopicCreation(topic, error=records))
-            continue
-        if not validate_only:
+        if not validate_only and not isinstance(records, RequestRefusedError):
             call.cluster.commit(records)
-        creations.append(TopicCreation(topic, records))
+        creations.append((topic, records))
     return creations
 
 
@@ -93,7 +83,7 @@ def create_forwarded(call: ServerCall[Any], topics: Sequence[TopicToCreate]) -> 
         creations = create_topics(call, topics, version=_STRICT_VERSION, forwarded=True)
     except RequestRefusedError as error:
         return {each.name: error for each in topics}
-    return {each.topic.name: each.error for each in creations if each.error is not None}
+    return {topic.name: outcome for topic, outcome in creations if isinstance(outcome, RequestRefusedError)}
 
 
 def _records(

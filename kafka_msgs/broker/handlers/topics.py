@@ -17,7 +17,7 @@ from kafka_msgs.broker.controller.topics import (
 )
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.handlers.response_parts import outcome_of
-from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
+from kafka_msgs.broker.handlers.topic_creation import Creation, create_topics, requested_topic
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -50,13 +50,14 @@ def _create_topics(call: ServerCall[CreateTopicsRequest]) -> None:
     call.respond(CreateTopicsResponse(topics=tuple(_created(call, each) for each in creations)))
 
 
-def _created(call: ServerCall[CreateTopicsRequest], creation: TopicCreation) -> CreatableTopicResult:
-    if creation.error is None:
-        return _success(call, creation.topic, creation.records)
+def _created(call: ServerCall[CreateTopicsRequest], creation: Creation) -> CreatableTopicResult:
+    topic, outcome = creation
+    if not isinstance(outcome, RequestRefusedError):
+        return _success(call, topic, outcome)
     return CreatableTopicResult(
-        name=creation.topic.name,
-        error_code=creation.error.error,
-        error_message=creation.error.message,
+        name=topic.name,
+        error_code=outcome.error,
+        error_message=outcome.message,
         configs=() if call.version > 4 else None,
     )
 
