@@ -7,7 +7,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafka_msgs.broker.accepted_connection import AcceptedConnection
 from kafka_msgs.broker.clock import Clock
@@ -17,7 +17,6 @@ from kafka_msgs.errors import BrokerStartError
 if TYPE_CHECKING:
     from kafka_msgs.broker.client_session import Address
     from kafka_msgs.broker.cluster import Cluster
-    from kafka_msgs.broker.endpoints.http_server import HttpServer
 
 __all__ = ["BrokerServer"]
 
@@ -29,6 +28,18 @@ _HANDSHAKE_S: Final = 30
 """The timeout for a client's TLS handshake, in seconds."""
 _SHORTEST_SWEEP: Final = 0.05
 _LONGEST_SWEEP: Final = 60.0
+
+
+class HttpEndpoint(Protocol):
+    """An HTTP server of the broker, and its URL."""
+
+    url: str
+
+    def stop(self) -> None:
+        """Stop before the first connection."""
+
+    async def close(self) -> None:
+        """Close the server and its connections."""
 
 
 class BrokerServer:
@@ -48,7 +59,7 @@ class BrokerServer:
         self._timer: asyncio.TimerHandle | None = None
         self._armed: int | None = None
         self._empty = asyncio.Event()
-        self.endpoints: Mapping[str, HttpServer] = {}
+        self.endpoints: Mapping[str, HttpEndpoint] = {}
         """The HTTP endpoints by name."""
 
     def start(self) -> None:
