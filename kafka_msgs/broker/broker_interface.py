@@ -22,8 +22,6 @@ from kafka_msgs.versions import VersionRange
 
 if TYPE_CHECKING:
     from kafka_msgs.broker.security.tokens import TokenValidator
-if TYPE_CHECKING:
-    from kafka_msgs.broker.storage import PartitionLog
 
 __all__ = ["LEADER_VIEW", "Authorizer", "BrokerInterface", "FollowerView", "TransactionJoiner"]
 

@@ -35,8 +35,8 @@ class SaslServer(Protocol):
     ``expires_at`` is the expiry of the client's credentials in milliseconds since the epoch, or None.
     """
 
-    user: str | None
-    expires_at: int | None
+    user: str | None = None
+    expires_at: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """Return the response to a token. Raises ``RequestRefusedError`` with SASL_AUTHENTICATION_FAILED."""

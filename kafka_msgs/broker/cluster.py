@@ -27,26 +27,26 @@ from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage, Par
 from kafka_msgs.broker.controller.image_writer import image_records
 from kafka_msgs.broker.controller.topics import TopicToCreate, create_topic
 from kafka_msgs.broker.faults import FaultInjector
-from kafka_msgs.broker.handlers import all_handlers, handler_modules
-from kafka_msgs.broker.log_manager import LogManager, OpenStore, memory_store
+from kafka_msgs.broker.handlers import HANDLER_MODULES, iter_handlers
+from kafka_msgs.broker.log_manager import LogManager, OpenStore
 from kafka_msgs.broker.quotas import ClientQuotaManager, Window
 from kafka_msgs.broker.registration_records import (
-    controlled_shutdown_record,
+    FENCE,
+    UNFENCE,
+    change_record,
     elect_missing_leaders,
     feature_records,
-    fence_record,
     min_in_sync_record,
     recover_image,
     registration_record,
-    shutdown_records,
     stop_all,
-    unfence_records,
 )
 from kafka_msgs.broker.security.acls import AclAuthorizer
 from kafka_msgs.broker.security.certificates import MAPPING_RULES, parse_mapping_rules
 from kafka_msgs.broker.security.credentials import MECHANISMS, OAUTHBEARER, PLAIN, CredentialStore
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.sliced_work import SlicedWork
+from kafka_msgs.broker.storage import MemoryPartitionStore
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import OptionError
 from kafka_msgs.groups.config import ForcedTarget
@@ -104,7 +104,7 @@ class Cluster:
             lambda: self.image.configs.get((ConfigResourceType.BROKER, ""), {}),
         )
         self.certificate_user = parse_mapping_rules(self.configs.text(MAPPING_RULES) or "DEFAULT")
-        self.dispatch = ApiDispatcher(all_handlers(), config)
+        self.dispatch = ApiDispatcher(iter_handlers(), config)
         self.errors: list[Exception] = []
         self.intercept: list[Callable[[ServerCall[Any]], bool]] = []
         self.response_observers: list[Callable[[ServerCall[Any], Any], None]] = []
@@ -122,13 +122,13 @@ class Cluster:
         self.long_work = SlicedWork(self._guarded)
         self.transaction_joiner: TransactionJoiner | None = None
         self._callbacks: deque[Callable[[], None]] = deque()
-        self.log_manager = LogManager(self, open_store or memory_store)
+        self.log_manager = LogManager(self, open_store or (lambda *_: MemoryPartitionStore()))
         if self.storage is not None:
             self.image_listeners.append(self.storage.follow)
         self._sessions = 0
         if OAUTHBEARER in self.sasl_mechanisms:
             _ = self.token_validator  # A wrong key set is an error at the start.
-        for module in handler_modules():
+        for module in HANDLER_MODULES:
             attach = getattr(module, "attach", None)
             if attach is not None:
                 attach(self)
@@ -320,7 +320,8 @@ class Cluster:
                 session.end()
         if self.storage is not None:
             running = [broker.id for broker in self.brokers.values() if broker.running]
-            self.commit(shutdown_records(self.image, running))
+            # The brokers can then be started when the metadata log is reopened.
+            self.commit(change_record(self.image, each, fenced=FENCE, in_controlled_shutdown=1) for each in running)
         self.log_manager.close()
         if self.storage is not None:
             self._snapshot(self.storage)
@@ -339,7 +340,7 @@ class Cluster:
         """Shut a broker down cleanly: its leaderships move first, then its connections close."""
         broker = self.broker(broker_id)
         if broker.running:
-            self.commit([controlled_shutdown_record(self.image, broker_id)])
+            self.commit([change_record(self.image, broker_id, in_controlled_shutdown=1)])
             self._shut_down_broker(broker, reset=False)
 
     def kill_broker(self, broker_id: int) -> None:
@@ -359,7 +360,7 @@ class Cluster:
             )
         broker_ids = [broker.id for broker in brokers]
         leader_changes = leader_changes_on_start(self.image, self.configs, broker_ids)
-        self.commit([*unfence_records(self.image, broker_ids), *leader_changes])
+        self.commit([*(change_record(self.image, each, fenced=UNFENCE) for each in broker_ids), *leader_changes])
         if not self.brokers[self.controller_id].running:
             self.controller_id = brokers[0].id
 
@@ -370,7 +371,7 @@ class Cluster:
         for session in tuple(broker.sessions.values()):
             session.end()
         leader_changes = leader_changes_on_stop(self.image, self.configs, broker.id)
-        self.commit([fence_record(self.image, broker.id), *leader_changes])
+        self.commit([change_record(self.image, broker.id, fenced=FENCE), *leader_changes])
         broker.components.clear()
         broker.meters = self.quotas.new_meters()
         alive = self.image.alive()

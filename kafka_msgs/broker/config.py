@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -59,15 +60,11 @@ class ListenerConfig:
         )
 
     def __attrs_post_init__(self) -> None:
+        wrong = partial(OptionError, source="ListenerConfig")
         if self.advertised_host in WILDCARDS:
-            reason = "clients cannot connect to it"
-            raise OptionError(
-                source="ListenerConfig", option="advertised_host", value=self.advertised_host, reason=reason
-            )
+            raise wrong(option="advertised_host", value=self.advertised_host, reason="clients cannot connect to it")
         if (self.tls is not None) != self.protocol.endswith("SSL"):
-            raise OptionError(
-                source="ListenerConfig", option="tls", value=self.tls, reason="SSL and SASL_SSL need it, no other"
-            )
+            raise wrong(option="tls", value=self.tls, reason="SSL and SASL_SSL need it, no other")
 
 
 @frozen(kw_only=True)
@@ -119,13 +116,8 @@ class BrokerConfig:
     def __attrs_post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]
         if not names or len(set(names)) != len(names):
-            raise OptionError(
-                source="BrokerConfig",
-                option="listeners",
-                value=names,
-                reason="one or more of distinct names are needed",
-            )
-
+            reason = "one or more of distinct names are needed"
+            raise OptionError(source="BrokerConfig", option="listeners", value=names, reason=reason)
         if self.durable and self.directory is None:
             raise OptionError(source="BrokerConfig", option="durable", value=True, reason="it needs a directory")
 

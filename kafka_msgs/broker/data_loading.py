@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka_msgs.broker.initial_data import InitialAcl, InitialData, InitialOffset, InitialRecord, InitialTopic
@@ -115,10 +116,7 @@ def load_initial_data(cluster: Cluster, data: InitialData) -> None:
 
 def _by_partition(records: Sequence[InitialRecord]) -> Iterator[tuple[tuple[str, int], list[InitialRecord]]]:
     """Yield the records of each partition, in order."""
-
-    def place(record: InitialRecord) -> tuple[str, int]:
-        return record.topic, record.partition
-
+    place = attrgetter("topic", "partition")
     return ((key, list(found)) for key, found in groupby(sorted(records, key=place), place))
 
 

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from attrs import evolve
@@ -221,29 +220,18 @@ class _Embedded(ABC):
         try:
             server.start()
             if self.data is not None:
-                _load(cluster, self.data)
-            _open_endpoints(server)
+                from kafka_msgs.broker.data_loading import load_initial_data  # Few brokers need it.
+
+                load_initial_data(cluster, self.data)
+            if self.config.control_port is not None or self.config.registry_port is not None:
+                from kafka_msgs.broker.endpoints.opening import open_endpoints  # Few brokers need it.
+
+                server.endpoints = open_endpoints(server)
         except BaseException:
             server.stop()
             cluster.close()
             raise
         return server
-
-
-def _load(cluster: Cluster, data: InitialData) -> None:
-    """Load initial data. The module is imported only if there are any."""
-    from kafka_msgs.broker.data_loading import load_initial_data
-
-    load_initial_data(cluster, data)
-
-
-def _open_endpoints(server: BrokerServer) -> None:
-    """Start the configured HTTP endpoints. Their modules are imported only if there are any."""
-    config = server.cluster.config
-    if config.control_port is not None or config.registry_port is not None:
-        from kafka_msgs.broker.endpoints.opening import open_endpoints
-
-        server.endpoints = open_endpoints(server)
 
 
 class AsyncEmbeddedBroker(_Embedded):
@@ -272,9 +260,7 @@ class AsyncEmbeddedBroker(_Embedded):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def run(self, work: Callable[[Cluster], T]) -> T:
@@ -318,9 +304,7 @@ class EmbeddedBroker(_Embedded):
         self.start()
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def run(self, work: Callable[[Cluster], T]) -> T:

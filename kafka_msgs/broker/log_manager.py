@@ -13,20 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from kafka_msgs.broker.cluster_services import ClusterServices
 from kafka_msgs.broker.controller.config_entries import effective_topic_configs
 from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta, PartitionKey, PartitionRegistration
-from kafka_msgs.broker.storage import MemoryPartitionStore, PartitionLog, TopicConfig
+from kafka_msgs.broker.storage import PartitionLog, TopicConfig
 from kafka_msgs.broker.storage.log_cleanup import clean
 from kafka_msgs.broker.storage.store import PartitionStore
 from kafka_msgs.enums import ConfigResourceType
 
-__all__ = ["LogManager", "OpenStore", "PartitionWatch", "memory_store"]
+__all__ = ["LogManager", "OpenStore", "PartitionWatch"]
 
 OpenStore = Callable[[str, PartitionRegistration], "PartitionStore"]
 """A factory for the store of a partition, from its topic name and its registration."""
-
-
-def memory_store(topic: str, state: PartitionRegistration) -> PartitionStore:
-    """Return an in-memory store."""
-    return MemoryPartitionStore()
 
 
 class PartitionWatch:

@@ -24,21 +24,21 @@ from kafka_msgs.messages.feature_level_record import FeatureLevelRecord
 from kafka_msgs.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 
 __all__ = [
-    "controlled_shutdown_record",
+    "FENCE",
+    "UNFENCE",
+    "change_record",
     "elect_missing_leaders",
     "feature_records",
-    "fence_record",
     "min_in_sync_record",
     "recover_image",
     "registration_record",
-    "shutdown_records",
     "stop_all",
-    "unfence_records",
 ]
 
 
-_FENCE: Final = 1
-_UNFENCE: Final = -1
+FENCE: Final = 1
+UNFENCE: Final = -1
+"""The values of the field ``fenced`` of a change."""
 
 
 def recover_image(image: MetadataImage, records: Iterable[MetadataRecord], end_offset: int) -> MetadataDelta:
@@ -57,7 +57,7 @@ def stop_all(image: MetadataImage, configs: BrokerConfigs) -> Iterator[list[Meta
     """
     for broker in tuple(image.brokers.values()):
         if broker.alive:
-            yield [BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)]
+            yield [change_record(image, broker.id, fenced=FENCE)]
     yield [*leader_changes_on_shutdown(image, configs)]
 
 
@@ -102,29 +102,7 @@ def registration_record(
     )
 
 
-def unfence_records(image: MetadataImage, broker_ids: Iterable[int]) -> list[MetadataRecord]:
-    """Return the records that unfence brokers."""
-    return [_changed(image, each, fenced=_UNFENCE) for each in broker_ids]
-
-
-def fence_record(image: MetadataImage, broker_id: int) -> MetadataRecord:
-    """Return the record that fences a broker."""
-    return _changed(image, broker_id, fenced=_FENCE)
-
-
-def controlled_shutdown_record(image: MetadataImage, broker_id: int) -> MetadataRecord:
-    """Return the record that starts the controlled shutdown of a broker."""
-    return _changed(image, broker_id, in_controlled_shutdown=1)
-
-
-def shutdown_records(image: MetadataImage, broker_ids: Iterable[int]) -> list[MetadataRecord]:
-    """Return records that mark running brokers as stopped.
-
-    They can then be started when the metadata log is reopened.
-    """
-    return [_changed(image, each, fenced=_FENCE, in_controlled_shutdown=1) for each in broker_ids]
-
-
-def _changed(image: MetadataImage, broker_id: int, **changes: Any) -> BrokerRegistrationChangeRecord:
+def change_record(image: MetadataImage, broker_id: int, **changes: Any) -> BrokerRegistrationChangeRecord:
+    """Return the record that changes the registration of a broker: ``fenced`` or ``in_controlled_shutdown``."""
     epoch = image.brokers[broker_id].epoch
     return BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=epoch, **changes)

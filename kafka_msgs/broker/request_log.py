@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from attrs import frozen
 
 from kafka_msgs.broker.request_topics import field_values, request_topics
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.message import Request, Response
 from kafka_msgs.validators import check_int
@@ -116,16 +117,13 @@ class RequestLog:
         self._bytes = self.dropped = 0
 
     def _observe(self, call: ServerCall[Any], response: Response | None) -> None:
-        logged = LoggedRequest(
+        logged = copy_as(
+            LoggedRequest,
+            call,
             broker_id=call.session.broker_id,
             connection=call.session.id,
-            client_id=call.client_id,
             api=call.request.INFO.name.removesuffix("Request"),
-            version=call.version,
-            request=call.request,
             response=response,
-            size=call.size,
-            received_at=call.received_at,
             answered_at=call.cluster.now,
             topics=request_topics(call),
             errors=() if response is None else tuple(_errors(response)),

@@ -28,32 +28,12 @@ R = TypeVar("R", bound=Request[Any])
 R_co = TypeVar("R_co", bound=Request[Any], covariant=True)
 
 OPERATIONS: Final[Mapping[ResourceType, tuple[AclOperation, ...]]] = {
-    ResourceType.TOPIC: (
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.GROUP: (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    ),
-    ResourceType.CLUSTER: (
-        AclOperation.CREATE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.CLUSTER_ACTION,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-        AclOperation.IDEMPOTENT_WRITE,
-    ),
+    kind: tuple(AclOperation[name] for name in names.split())
+    for kind, names in (
+        (ResourceType.TOPIC, "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS"),
+        (ResourceType.GROUP, "READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS"),
+        (ResourceType.CLUSTER, "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE"),
+    )
 }
 """The operations that ACLs can allow on each resource type (Kafka's ``AclEntry.supportedOperations``)."""
 
@@ -197,10 +177,21 @@ class ServerCall(Generic[R]):
         """Return whether the client may do this to the cluster."""
         return self.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
+    def require(self, operation: AclOperation, kind: ResourceType, *names: str) -> None:
+        """Raise ``RequestRefusedError`` without this permission on all resources, for example with
+        TOPIC_AUTHORIZATION_FAILED.
+        """
+        for name in names:
+            if not self.allows(operation, kind, name):
+                raise RequestRefusedError(ErrorCode[f"{kind.name}_AUTHORIZATION_FAILED"])
+
     def require_cluster(self, operation: AclOperation) -> None:
         """Raise ``RequestRefusedError`` with CLUSTER_AUTHORIZATION_FAILED without this permission on the cluster."""
-        if not self.allows_cluster(operation):
-            raise RequestRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        self.require(operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def require_group(self, group_id: str, operation: AclOperation = AclOperation.READ) -> None:
+        """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED without this permission on the group."""
+        self.require(operation, ResourceType.GROUP, group_id)
 
     def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
         """Return the client's authorized operations on a resource, as the bit field of a response."""

@@ -25,6 +25,7 @@ from kafka_msgs.broker.faults import (
     WrongCorrelationId,
     WrongFrameSize,
 )
+from kafka_msgs.broker.faults.request_effects import ResponseEffect
 from kafka_msgs.broker.server_call import MangledResponse
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.error_codes import ErrorCode
@@ -108,7 +109,7 @@ def _begin(effect: Effect, exchange: TapExchange) -> None:
         exchange.drop()
     elif isinstance(effect, Disconnect):
         exchange.close(reset=effect.reset)
-    else:
+    elif isinstance(effect, ResponseEffect):
         exchange.state["damage"] = effect.damage
 
 

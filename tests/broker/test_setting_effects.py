@@ -15,7 +15,6 @@ import kafka_msgs.broker
 from kafka_msgs.admin import Admin, ConfigChange, ConfigResource, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.broker.controller.config_defs import BROKER, GROUP, TOPIC, BrokerConfigs, config_keys
-from kafka_msgs.broker.controller.config_entries import _BROKER_NAMES
 from kafka_msgs.broker.controller.internal_topic_configs import INTERNAL_TOPICS
 from kafka_msgs.broker.storage import TopicConfig
 from kafka_msgs.broker.transactions import TransactionConfig
@@ -59,9 +58,7 @@ def test_each_topic_config_with_an_effect_is_read(read: set[str]) -> None:
 
 
 def test_each_broker_config_with_an_effect_is_read(read: set[str]) -> None:
-    synonyms = {
-        name for topic, names in _BROKER_NAMES.items() if config_keys(TOPIC)[topic].effect == "yes" for name, _ in names
-    }
+    synonyms = {name for topic in config_keys(TOPIC).values() if topic.effect == "yes" for name, _ in topic.synonyms}
     effective = {each.name for each in config_keys(BROKER).values() if each.effect in ("yes", "start")}
     assert effective <= synonyms | dotted(CoordinatorConfig) | dotted(TransactionConfig) | read
     assert synonyms <= effective

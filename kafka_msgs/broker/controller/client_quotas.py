@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from ipaddress import ip_address
 from typing import Final, TypeAlias
 
@@ -17,6 +18,8 @@ from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 
 __all__ = ["alter_quotas", "find_quotas"]
+
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
 
 Entity: TypeAlias = Mapping[str, str | None]
 """A quota entity: names by entity type. The name None is the default entity of its type."""
@@ -185,7 +188,3 @@ def _text(entity: Entity) -> str:
     """Return an entity in Kafka's text format."""
     entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in sorted(entity.items()))
     return f"ClientQuotaEntity(entries={{{entries}}})"
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)

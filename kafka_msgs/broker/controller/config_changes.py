@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from attrs import fields_dict
@@ -32,6 +33,9 @@ from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.messages.config_record import ConfigRecord
 
 __all__ = ["MIN_IN_SYNC", "alter_configs", "check_operations", "check_resource", "replace_configs"]
+
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
+_bad_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
 
 MIN_IN_SYNC: Final = "min.insync.replicas"
 """The broker config that the controller manages itself (KIP-966)."""
@@ -93,11 +97,6 @@ def check_resource(kind: ConfigResourceType, name: str) -> None:
         raise _invalid("Subscription name can't be empty")
 
 
-def _check_there(image: MetadataImage, kind: ConfigResourceType, name: str) -> None:
-    if kind is ConfigResourceType.TOPIC and name not in image.topics:
-        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
 _WITH_LISTS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
 """The resource types whose list configs Kafka's controller recognizes."""
 
@@ -157,14 +156,13 @@ def _checked(
     check_resource(kind, name)
     for value in asked.values():
         if len((value or "").encode()) > _LONGEST_VALUE:
-            raise _bad_config(
-                "The configuration value cannot be added because it exceeds the maximum value size of "
-                f"{_LONGEST_VALUE} bytes."
-            )
+            reason = f"it exceeds the maximum value size of {_LONGEST_VALUE} bytes."
+            raise _bad_config(f"The configuration value cannot be added because {reason}")
     kept = {setting: value for setting, value in after.items() if value is not None}
     _CHECKS[kind](configs, kept)
     _check_min_in_sync(kind, name, after)
-    _check_there(image, kind, name)
+    if kind is ConfigResourceType.TOPIC and name not in image.topics:
+        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     own = resource_overrides(image, kind, name)
     return [
         ConfigRecord(resource_type=kind, resource_name=name, name=setting, value=value)
@@ -265,11 +263,3 @@ _CHECKS: Final[Mapping[ConfigResourceType, Callable[[BrokerConfigs, Mapping[str,
     ConfigResourceType.GROUP: _check_group,
     ConfigResourceType.CLIENT_METRICS: _check_client_metrics,
 }
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
-
-
-def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

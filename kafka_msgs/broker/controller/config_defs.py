@@ -52,7 +52,8 @@ class ConfigKey:
 
     ``type`` is Kafka's type in lowercase; ``default`` is a text or None; ``allowed`` is Kafka's description of the
     allowed values, for example ``[0,...]``. ``internal`` configs are hidden, and configs that are not ``dynamic`` can
-    only be set when a broker starts. ``effect`` is described above.
+    only be set when a broker starts. ``effect`` is described above. ``synonyms`` of a topic config are its broker
+    configs in order of precedence, each with the factor that converts its unit.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ConfigKey:
     internal: bool
     dynamic: bool = True
     effect: str = "yes"
+    synonyms: tuple[tuple[str, int], ...] = ()
 
     @property
     def replaced(self) -> bool:
@@ -189,10 +191,16 @@ def config_keys(resource: str) -> Mapping[str, ConfigKey]:
             internal="internal" in flags,
             dynamic=owner != BROKER or "dynamic" in flags,
             effect=effect,
+            synonyms=tuple(_synonym(each) for names in synonyms for each in names.split(",")),
         )
-        for owner, name, kind, default, allowed, flags, effect in rows
+        for owner, name, kind, default, allowed, flags, effect, *synonyms in rows
         if owner == resource
     }
+
+
+def _synonym(text: str) -> tuple[str, int]:
+    name, _, factor = text.partition("*")
+    return name, int(factor or 1)
 
 
 def log_effect(setting: ConfigKey, resource: str, *, telemetry: bool = False) -> None:

@@ -7,6 +7,7 @@ a value wins. These are the rules of Kafka's ``ConfigHelper`` and ``ServerTopicC
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import dropwhile
 from typing import Final
 
@@ -33,51 +34,12 @@ __all__ = [
     "topic_entries",
 ]
 
-_HOUR: Final = 3_600_000
-_MINUTE: Final = 60_000
 
-_SAME_NAME: Final = (
-    "max.decompressed.message.bytes",
-    "unclean.leader.election.enable",
-    "min.insync.replicas",
-    "compression.type",
-    "compression.gzip.level",
-    "compression.lz4.level",
-    "compression.zstd.level",
-)
-_LOG_PREFIX: Final = (
-    "segment.bytes",
-    "retention.bytes",
-    "index.interval.bytes",
-    "cleanup.policy",
-    "preallocate",
-    "message.timestamp.type",
-    "message.timestamp.before.max.ms",
-    "message.timestamp.after.max.ms",
-    "local.retention.ms",
-    "local.retention.bytes",
-    "remote.copy.lag.ms",
-    "remote.copy.lag.bytes",
-)
-_BROKER_NAMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
-    **{name: ((name, 1),) for name in _SAME_NAME},
-    **{name: ((f"log.{name}", 1),) for name in _LOG_PREFIX},
-    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR)),
-    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR)),
-    "segment.index.bytes": (("log.index.size.max.bytes", 1),),
-    "flush.messages": (("log.flush.interval.messages", 1),),
-    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
-    "retention.ms": (("log.retention.ms", 1), ("log.retention.minutes", _MINUTE), ("log.retention.hours", _HOUR)),
-    "max.message.bytes": (("message.max.bytes", 1),),
-    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
-    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
-    "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
-    "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
-    "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
-}
-"""The broker synonyms of each topic config in order of precedence, with their unit factors."""
-_GROUPS: Final = {name: tuple((each, 1) for each, _ in names) for names in _BROKER_NAMES.values() for name, _ in names}
-"""The groups of broker configs that are synonyms of each other, by config name."""
+@cache
+def _synonyms_of_brokers() -> Mapping[str, tuple[tuple[str, int], ...]]:
+    """Return the groups of broker configs that are synonyms of each other, by config name."""
+    groups = (each.synonyms for each in config_keys(TOPIC).values())
+    return {name: tuple((each, 1) for each, _ in names) for names in groups for name, _ in names}
 
 
 @frozen
@@ -130,7 +92,7 @@ def topic_entries(image: MetadataImage, configs: BrokerConfigs, own: Mapping[str
     """Yield the entries of a topic with the overrides ``own``, without internal configs."""
     for setting in config_keys(TOPIC).values():
         if not setting.internal:
-            names = _BROKER_NAMES.get(setting.name, ())
+            names = setting.synonyms
             found = tuple(broker_synonyms(image, configs, names, None))
             counts = next((each for name, _ in names for each in found if each.name == name), None)
             shown = _from(names[0][0], found) if names else ()
@@ -192,7 +154,7 @@ def _broker_entries(
     for setting in config_keys(BROKER).values():
         if setting.internal or (broker_id is None and setting.name not in own):
             continue
-        names = _GROUPS.get(setting.name, ((setting.name, 1),))
+        names = _synonyms_of_brokers().get(setting.name, ((setting.name, 1),))
         shown = _from(setting.name, tuple(broker_synonyms(image, configs, names, broker_id, static)))
         if broker_id is None:
             shown = tuple(each for each in shown if each.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)

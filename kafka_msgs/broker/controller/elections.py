@@ -32,12 +32,8 @@ __all__ = [
 def leader_changes_on_stop(image: MetadataImage, configs: BrokerConfigs, broker_id: int) -> list[PartitionChangeRecord]:
     """Return the partition changes when a broker stops. The image may still list it as running."""
     alive = {broker.id for broker in image.alive()} - {broker_id}
-    return [
-        record
-        for topic, state in _partitions(image, (broker_id,))
-        if broker_id in state.isr or state.leader == broker_id
-        for record in _changed(image, configs, topic, state, alive)
-    ]
+    led = (each for each in _partitions(image, (broker_id,)) if broker_id in (*each[1].isr, each[1].leader))
+    return list(_changes(image, configs, led, alive))
 
 
 def leader_changes_on_start(
@@ -45,21 +41,13 @@ def leader_changes_on_start(
 ) -> list[PartitionChangeRecord]:
     """Return the partition changes when brokers start. The image may still list them as stopped."""
     alive = {broker.id for broker in image.alive()} | set(broker_ids)
-    return [
-        record
-        for topic, state in _partitions(image, broker_ids)
-        for record in _changed(image, configs, topic, state, alive)
-    ]
+    return list(_changes(image, configs, _partitions(image, broker_ids), alive))
 
 
 def leader_changes_on_shutdown(image: MetadataImage, configs: BrokerConfigs) -> list[PartitionChangeRecord]:
     """Return the partition changes when no broker runs: all leaders are removed, and in-sync replicas stay eligible."""
-    return [
-        record
-        for topic in image.topics.values()
-        for state in topic.partitions
-        for record in _changed(image, configs, topic, state, ())
-    ]
+    every = ((topic, state) for topic in image.topics.values() for state in topic.partitions)
+    return list(_changes(image, configs, every, ()))
 
 
 def elect_leader(state: PartitionRegistration, broker_id: int) -> PartitionChangeRecord:
@@ -123,16 +111,23 @@ def _partitions(
                 yield topic, state
 
 
-def _changed(
+def _changes(
     image: MetadataImage,
     configs: BrokerConfigs,
-    topic: TopicImage,
-    state: PartitionRegistration,
-    alive: Iterable[int],
+    partitions: Iterable[tuple[TopicImage, PartitionRegistration]],
+    alive: Collection[int],
 ) -> Iterator[PartitionChangeRecord]:
-    """Yield the change of a partition for these running brokers, if anything changes."""
-    running = [each for each in state.replicas if each in set(alive)]
-    settings = effective_topic_configs(image, configs, topic.name)
+    """Yield the changes of partitions for these running brokers."""
+    for topic, state in partitions:
+        settings = effective_topic_configs(image, configs, topic.name)
+        changes = _changed_fields(settings, state, [each for each in state.replicas if each in alive])
+        if changes:
+            yield _record(state, **changes)
+
+
+def _changed_fields(
+    settings: Mapping[str, str | None], state: PartitionRegistration, running: Sequence[int]
+) -> dict[str, Any]:
     leader = _leader(settings, state, running)
     isr: tuple[int, ...] = ()
     if leader != NO_LEADER:
@@ -143,9 +138,7 @@ def _changed(
     known = (*state.isr, *state.eligible_leader_replicas)
     elr = tuple(dict.fromkeys(each for each in known if each not in isr)) if len(isr) < needed else ()
     after = {"leader": leader, "isr": isr, "eligible_leader_replicas": elr}
-    changes = {name: value for name, value in after.items() if value != getattr(state, name)}
-    if changes:
-        yield _record(state, **changes)
+    return {name: value for name, value in after.items() if value != getattr(state, name)}
 
 
 def _leader(settings: Mapping[str, str | None], state: PartitionRegistration, running: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from attrs import Factory, define, evolve, field
@@ -24,6 +24,7 @@ from kafka_msgs.broker.controller.image_types import (
     PartitionRegistration,
     TopicImage,
 )
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import ConfigResourceType
 from kafka_msgs.errors import InternalError
 from kafka_msgs.message import MetadataRecord
@@ -61,6 +62,8 @@ __all__ = [
 ]
 
 _UNCHANGED_LEADER: Final = -2
+
+Applier: TypeAlias = "Callable[[MetadataImage, Any, MetadataDelta], None]"
 
 
 @define
@@ -128,16 +131,13 @@ def _collides(topic: str) -> bool:
 
 
 def _register_broker(image: MetadataImage, record: RegisterBrokerRecord, delta: MetadataDelta) -> None:
-    image.brokers[record.broker_id] = BrokerRegistration(
+    image.brokers[record.broker_id] = copy_as(
+        BrokerRegistration,
+        record,
         id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation=record.incarnation_id,
-        endpoints={each.name: Endpoint(each.host, each.port, each.security_protocol) for each in record.end_points},
-        rack=record.rack,
-        fenced=record.fenced,
-        in_controlled_shutdown=record.in_controlled_shutdown,
-        log_dirs=record.log_dirs,
-        features=record.features,
+        endpoints={each.name: copy_as(Endpoint, each) for each in record.end_points},
     )
     delta.brokers.add(record.broker_id)
 
@@ -185,18 +185,10 @@ def _remove_topic(image: MetadataImage, record: RemoveTopicRecord, delta: Metada
 
 def _add_partition(image: MetadataImage, record: PartitionRecord, delta: MetadataDelta) -> None:
     topic = image.topics_by_id[record.topic_id]
-    state = PartitionRegistration(
-        topic_id=record.topic_id,
+    state = copy_as(
+        PartitionRegistration,
+        record,
         partition=record.partition_id,
-        replicas=record.replicas,
-        isr=record.isr,
-        leader=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
-        leader_recovery_state=record.leader_recovery_state,
-        adding_replicas=record.adding_replicas,
-        removing_replicas=record.removing_replicas,
-        directories=record.directories,
         eligible_leader_replicas=record.eligible_leader_replicas or (),
         last_known_elr=record.last_known_elr or (),
     )
@@ -262,20 +254,22 @@ def _set_producer_ids(image: MetadataImage, record: ProducerIdsRecord, delta: Me
     image.next_producer_id = record.next_producer_id
 
 
-def _add_acl(image: MetadataImage, record: AccessControlEntryRecord, delta: MetadataDelta) -> None:
-    image.acls[record.id] = record
+def _put(attribute: str, *key: str) -> Applier:
+    """Return the applier that stores a record in a dict of the image, by one or several of the record's fields."""
+
+    def apply(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -> None:
+        getattr(image, attribute)[attrgetter(*key)(record)] = record
+
+    return apply
 
 
-def _remove_acl(image: MetadataImage, record: RemoveAccessControlEntryRecord, delta: MetadataDelta) -> None:
-    image.acls.pop(record.id, None)
+def _remove(attribute: str, *key: str) -> Applier:
+    """Return the applier that removes an entry from a dict of the image, if it exists."""
 
+    def apply(image: MetadataImage, record: MetadataRecord, delta: MetadataDelta) -> None:
+        getattr(image, attribute).pop(attrgetter(*key)(record), None)
 
-def _add_scram(image: MetadataImage, record: UserScramCredentialRecord, delta: MetadataDelta) -> None:
-    image.scram[record.name, record.mechanism] = record
-
-
-def _remove_scram(image: MetadataImage, record: RemoveUserScramCredentialRecord, delta: MetadataDelta) -> None:
-    image.scram.pop((record.name, record.mechanism), None)
+    return apply
 
 
 def _set_quota(image: MetadataImage, record: ClientQuotaRecord, delta: MetadataDelta) -> None:
@@ -289,52 +283,31 @@ def _set_quota(image: MetadataImage, record: ClientQuotaRecord, delta: MetadataD
         del image.quotas[entity]
 
 
-def _register_controller(image: MetadataImage, record: RegisterControllerRecord, delta: MetadataDelta) -> None:
-    image.controllers[record.controller_id] = record
-
-
-def _unregister_controller(image: MetadataImage, record: UnregisterControllerRecord, delta: MetadataDelta) -> None:
-    image.controllers.pop(record.controller_id, None)
-
-
-def _add_token(image: MetadataImage, record: DelegationTokenRecord, delta: MetadataDelta) -> None:
-    image.delegation_tokens[record.token_id] = record
-
-
-def _remove_token(image: MetadataImage, record: RemoveDelegationTokenRecord, delta: MetadataDelta) -> None:
-    image.delegation_tokens.pop(record.token_id, None)
-
-
 _IGNORED: Final = frozenset(
-    {
-        "AbortTransactionRecord",
-        "BeginTransactionRecord",
-        "EndTransactionRecord",
-        "NoOpRecord",
-        "ZkMigrationStateRecord",
-    }
+    {"AbortTransactionRecord", "BeginTransactionRecord", "EndTransactionRecord"}
+    | {"NoOpRecord", "ZkMigrationStateRecord"}
 )
 """Record types of the metadata log that do not affect this image."""
 
-_APPLIERS: Final[Mapping[type[MetadataRecord], Callable[[MetadataImage, Any, MetadataDelta], None]]] = {
-    AccessControlEntryRecord: _add_acl,
+_APPLIERS: Final[Mapping[type[MetadataRecord], Applier]] = {
+    AccessControlEntryRecord: _put("acls", "id"),
     BrokerRegistrationChangeRecord: _change_broker,
     ClearElrRecord: _clear_elr,
     ClientQuotaRecord: _set_quota,
     ConfigRecord: _set_config,
-    DelegationTokenRecord: _add_token,
+    DelegationTokenRecord: _put("delegation_tokens", "token_id"),
     FeatureLevelRecord: _set_feature,
     PartitionChangeRecord: _change_partition,
     PartitionRecord: _add_partition,
     ProducerIdsRecord: _set_producer_ids,
     RegisterBrokerRecord: _register_broker,
-    RegisterControllerRecord: _register_controller,
-    RemoveAccessControlEntryRecord: _remove_acl,
-    RemoveDelegationTokenRecord: _remove_token,
+    RegisterControllerRecord: _put("controllers", "controller_id"),
+    RemoveAccessControlEntryRecord: _remove("acls", "id"),
+    RemoveDelegationTokenRecord: _remove("delegation_tokens", "token_id"),
     RemoveTopicRecord: _remove_topic,
-    RemoveUserScramCredentialRecord: _remove_scram,
+    RemoveUserScramCredentialRecord: _remove("scram", "name", "mechanism"),
     TopicRecord: _add_topic,
     UnregisterBrokerRecord: _unregister_broker,
-    UnregisterControllerRecord: _unregister_controller,
-    UserScramCredentialRecord: _add_scram,
+    UnregisterControllerRecord: _remove("controllers", "controller_id"),
+    UserScramCredentialRecord: _put("scram", "name", "mechanism"),
 }

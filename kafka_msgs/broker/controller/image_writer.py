@@ -11,6 +11,7 @@ from typing import Final
 
 from kafka_msgs.broker.controller.image import BrokerRegistration, MetadataImage, PartitionRegistration
 from kafka_msgs.broker.controller.image_types import METADATA_VERSION
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.client_quota_record import ClientQuotaRecord, EntityData
 from kafka_msgs.messages.config_record import ConfigRecord
@@ -50,35 +51,21 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
 
 
 def _broker(state: BrokerRegistration) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
+    return copy_as(
+        RegisterBrokerRecord,
+        state,
         broker_id=state.id,
         incarnation_id=state.incarnation,
         broker_epoch=state.epoch,
-        end_points=tuple(
-            BrokerEndpoint(name=name, host=each.host, port=each.port, security_protocol=each.security_protocol)
-            for name, each in state.endpoints.items()
-        ),
-        features=state.features,
-        rack=state.rack,
-        fenced=state.fenced,
-        in_controlled_shutdown=state.in_controlled_shutdown,
-        log_dirs=state.log_dirs,
+        end_points=tuple(copy_as(BrokerEndpoint, each, name=name) for name, each in state.endpoints.items()),
     )
 
 
 def _partition(state: PartitionRegistration) -> PartitionRecord:
-    return PartitionRecord(
+    return copy_as(
+        PartitionRecord,
+        state,
         partition_id=state.partition,
-        topic_id=state.topic_id,
-        replicas=state.replicas,
-        isr=state.isr,
-        removing_replicas=state.removing_replicas,
-        adding_replicas=state.adding_replicas,
-        leader=state.leader,
-        leader_recovery_state=state.leader_recovery_state,
-        leader_epoch=state.leader_epoch,
-        partition_epoch=state.partition_epoch,
-        directories=state.directories,
         eligible_leader_replicas=state.eligible_leader_replicas or None,
         last_known_elr=state.last_known_elr or None,
     )

@@ -34,14 +34,6 @@ class InternalTopicConfig:
         """Return the number of partitions."""
         return settings.number(f"{self.prefix}.num.partitions")
 
-    def replication_factor(self, settings: BrokerConfigs) -> int:
-        """Return the replication factor."""
-        return settings.number(f"{self.prefix}.replication.factor")
-
-    def configs(self, settings: BrokerConfigs) -> dict[str, str]:
-        """Return the topic configs."""
-        return {**self.fixed, **{name: settings.text(source) or "" for name, source in self.settings.items()}}
-
 
 INTERNAL_TOPICS: Final[Mapping[str, InternalTopicConfig]] = {
     each.name: each

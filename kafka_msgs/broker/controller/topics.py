@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Final
 from uuid import UUID
@@ -40,15 +41,19 @@ __all__ = [
     "topic_records",
 ]
 
+_invalid_topic: Final = partial(RequestRefusedError, ErrorCode.INVALID_TOPIC_EXCEPTION)
+_invalid_partitions: Final = partial(RequestRefusedError, ErrorCode.INVALID_PARTITIONS)
+_invalid_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
+_bad_assignment: Final = partial(RequestRefusedError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
-def place_replicas(
-    brokers: Sequence[BrokerRegistration], *, partitions: int, replication_factor: int, first: int
-) -> list[tuple[int, ...]]:
-    """Return the replicas of each new partition. ``first`` rotates the order, so that leaders are spread.
 
-    ``brokers`` are the registered brokers. Only running brokers receive replicas, unless too few brokers run. Raises
-    ``RequestRefusedError`` with INVALID_REPLICATION_FACTOR.
+def _place_replicas(image: MetadataImage, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+    """Return the replicas of each new partition. The number of existing partitions rotates the order of the brokers.
+
+    Only running brokers receive replicas, unless too few brokers run. Raises ``RequestRefusedError`` with
+    INVALID_REPLICATION_FACTOR.
     """
+    brokers, first = [image.brokers[each] for each in sorted(image.brokers)], image.partition_count
     running = [broker for broker in brokers if broker.alive and not broker.in_controlled_shutdown]
     if not running:
         raise _refused(replication_factor, "All brokers are currently fenced or in controlled shutdown.")
@@ -114,7 +119,8 @@ def check_new_name(image: MetadataImage, name: str) -> None:
     check_topic_name(name)
     if name in image.topics:
         raise RequestRefusedError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    _check_collision(image, name)
+    for other in image.colliding_names(name):  # Their metrics would collide.
+        raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def check_not_reserved(name: str) -> None:
@@ -161,7 +167,7 @@ def add_partitions(
     added = count - present
     factor = len(topic.partitions[0].replicas)
     if assignments is None:
-        replicas = _place(image, added, factor)
+        replicas = _place_replicas(image, added, factor)
     else:
         if len(assignments) != added:
             raise _bad_assignment(
@@ -179,11 +185,12 @@ def automatic_topic(configs: BrokerConfigs, name: str) -> TopicToCreate:
     internal = INTERNAL_TOPICS.get(name)
     if internal is None:
         return TopicToCreate(name=name)
+    own = {topic_config: configs.text(source) or "" for topic_config, source in internal.settings.items()}
     return TopicToCreate(
         name=name,
         num_partitions=internal.partitions(configs),
-        replication_factor=internal.replication_factor(configs),
-        configs=internal.configs(configs),
+        replication_factor=configs.number(f"{internal.prefix}.replication.factor"),
+        configs={**internal.fixed, **own},
     )
 
 
@@ -235,12 +242,6 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     return checked
 
 
-def _check_collision(image: MetadataImage, name: str) -> None:
-    """Refuse a name that differs from an existing one only in dots and underscores: their metrics would collide."""
-    for other in image.colliding_names(name):
-        raise _invalid_topic(f"Topic '{name}' collides with existing topic: {other}")
-
-
 def _assigned(image: MetadataImage, new: TopicToCreate) -> list[tuple[int, ...]]:
     """Return the requested replica assignments, in partition order."""
     if new.replication_factor != _DEFAULT:
@@ -273,13 +274,7 @@ def _placed(image: MetadataImage, configs: BrokerConfigs, new: TopicToCreate) ->
         partitions = configs.number("num.partitions")
     if factor == _DEFAULT:
         factor = configs.number("default.replication.factor")
-    return _place(image, partitions, factor)
-
-
-def _place(image: MetadataImage, partitions: int, factor: int) -> list[tuple[int, ...]]:
-    brokers = [image.brokers[each] for each in sorted(image.brokers)]
-    first = image.partition_count
-    return place_replicas(brokers, partitions=partitions, replication_factor=factor, first=first)
+    return _place_replicas(image, partitions, factor)
 
 
 def check_replicas(image: MetadataImage, replicas: Sequence[int], factor: int | None) -> tuple[int, ...]:
@@ -320,19 +315,3 @@ def _partition(image: MetadataImage, topic_id: UUID, number: int, replicas: tupl
         partition_epoch=0,
         directories=tuple(image.brokers[each].log_dirs[0] for each in replicas),
     )
-
-
-def _invalid_topic(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-
-
-def _invalid_partitions(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_PARTITIONS, message)
-
-
-def _invalid_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)
-
-
-def _bad_assignment(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

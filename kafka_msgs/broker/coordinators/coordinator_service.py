@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
-from kafka_msgs.broker.controller.image import MetadataDelta
-from kafka_msgs.broker.coordinators.leadership import check_in_sync, follow_leaders, iter_batches
+from kafka_msgs.broker.controller.image import NO_LEADER, MetadataDelta
+from kafka_msgs.broker.coordinators.leadership import check_in_sync, find_log, iter_batches
 from kafka_msgs.broker.log_manager import PartitionWatch
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.broker.storage import AppendOrigin, PartitionLog, VerificationGuard
@@ -30,7 +30,9 @@ C = TypeVar("C", bound=CoordinatorRuntime[Any, Any])
 class CoordinatorService(ABC, Generic[C]):
     """A coordinator of one broker. A subclass creates ``coordinator``, whose ``append`` is ``self.append``.
 
-    ``topic`` is the internal topic, and ``coordinator_epoch`` the epoch in the markers that it appends.
+    It is elected for a partition when its broker becomes the leader, and resigns when another broker does. In Kafka,
+    ``BrokerMetadataPublisher`` does this. ``topic`` is the internal topic, and ``coordinator_epoch`` the epoch in the
+    markers that the coordinator appends.
     """
 
     topic: ClassVar[str]
@@ -51,7 +53,19 @@ class CoordinatorService(ABC, Generic[C]):
         cluster.clock_jump_listeners.append(
             partial(cls._for_each, cluster, lambda each, ms: each.coordinator.shift_timers(ms))
         )
-        follow_leaders(cluster, cls.topic, partial(cls.of_broker, cluster))
+        cluster.image_listeners.append(partial(cls._follow_leaders, cluster))
+
+    @classmethod
+    def _follow_leaders(cls, cluster: BrokerInterface, delta: MetadataDelta) -> None:
+        for change in delta.leader_changes():
+            before, after = change.before, change.after
+            if change.topic == cls.topic and before is not None and before.leader != NO_LEADER:
+                epoch = None if after is None else after.leader_epoch
+                cls.of_broker(cluster, before.leader).resign(before.partition, epoch)
+            if change.topic == cls.topic and after is not None and after.leader != NO_LEADER:
+                log = find_log(cluster, change.topic, after.partition)
+                if log is not None:
+                    cls.of_broker(cluster, after.leader).elect(after.partition, after.leader_epoch, log)
 
     @classmethod
     def _for_each(cls, cluster: BrokerInterface, follow: Any, change: Any) -> None:
@@ -97,7 +111,7 @@ class CoordinatorService(ABC, Generic[C]):
             self.settle(self.coordinator.loaded(partition, log.log_end_offset, now=self.cluster.now))
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """Unload a partition that another broker leads."""
+        """Unload a partition whose leader changed at an epoch. None means that the partition was deleted."""
         self.settle(self.coordinator.resign(partition, epoch, now=self.cluster.now))
         self._logs.pop(partition, None)
         watch = self._watches.pop(partition, None)

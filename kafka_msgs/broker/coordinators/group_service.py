@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -78,18 +79,12 @@ class GroupCoordinatorService(CoordinatorService[GroupCoordinator]):
         )
         self.settle(self.coordinator.handle(request, context, now=self.cluster.now, opaque=take))
 
-    def handle_in_transaction(
-        self,
-        call: ServerCall[Any],
-        request: Request[Any],
-        reply: Reply,
-        producer: ProducerIdAndEpoch,
-        guard: VerificationGuard | None,
-    ) -> None:
-        """Like ``handle``, for a request whose records are part of a transaction. ``guard`` is for the append."""
+    @contextmanager
+    def guarding(self, producer: ProducerIdAndEpoch, guard: VerificationGuard | None) -> Iterator[None]:
+        """Use a guard for the appends of a producer while a request of its transaction is handled."""
         if guard is not None:
             self._guards[producer] = guard
-        self.handle(call, request, reply)
+        yield
         self._guards.pop(producer, None)
 
     def end_transaction(

@@ -1,18 +1,13 @@
-"""Coordinator placement: a coordinator runs on the leader of its internal topic partition.
-
-A coordinator is elected for a partition when its broker becomes the leader, and resigns when another broker does. In
-Kafka, ``BrokerMetadataPublisher`` does this.
-"""
+"""The leaders and the logs of internal topic partitions, which coordinators use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Protocol
 
 from kafka_msgs.broker.broker_interface import BrokerInterface
 from kafka_msgs.broker.cluster_services import ClusterServices
-from kafka_msgs.broker.controller.image import NO_LEADER, LeaderChange, MetadataDelta, PartitionRegistration
+from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration
 from kafka_msgs.broker.controller.topics import automatic_topic, create_topic
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.error_codes import ErrorCode
@@ -26,44 +21,12 @@ __all__ = [
     "auto_create_topic",
     "check_in_sync",
     "find_log",
-    "follow_leaders",
     "iter_batches",
     "iter_records",
     "leader_of",
 ]
 
 _READ_BYTES = 2**20
-
-
-class HostedCoordinator(Protocol):
-    """A coordinator that runs on the leaders of its topic's partitions."""
-
-    def elect(self, partition: int, epoch: int, log: PartitionLog) -> None:
-        """Become the coordinator for a partition, at a leader epoch."""
-
-    def resign(self, partition: int, epoch: int | None) -> None:
-        """Resign from a partition whose leader changed at an epoch. None means that the partition was deleted."""
-
-
-def follow_leaders(cluster: BrokerInterface, topic: str, host: Callable[[int], HostedCoordinator]) -> None:
-    """Make the coordinators of a topic follow its leaders. ``host`` returns the coordinator of a broker by id."""
-
-    def changed(delta: MetadataDelta) -> None:
-        for change in delta.leader_changes():
-            if change.topic == topic:
-                _move(cluster, change, host)
-
-    cluster.image_listeners.append(changed)
-
-
-def _move(cluster: BrokerInterface, change: LeaderChange, host: Callable[[int], HostedCoordinator]) -> None:
-    before, after = change.before, change.after
-    if before is not None and before.leader != NO_LEADER:
-        host(before.leader).resign(before.partition, None if after is None else after.leader_epoch)
-    if after is not None and after.leader != NO_LEADER:
-        log = find_log(cluster, change.topic, after.partition)
-        if log is not None:
-            host(after.leader).elect(after.partition, after.leader_epoch, log)
 
 
 def find_log(cluster: BrokerInterface, topic: str, partition: int) -> PartitionLog | None:

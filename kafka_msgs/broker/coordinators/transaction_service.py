@@ -7,7 +7,7 @@ A marker is written immediately if the partition has a leader, and otherwise whe
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from attrs import fields_dict
 
@@ -25,7 +25,7 @@ from kafka_msgs.groups.runtime.output import CoordinatorOutput, ProducerIdAndEpo
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.messages.producer_ids_record import ProducerIdsRecord
 
-__all__ = ["TransactionCoordinatorService", "join_transaction"]
+__all__ = ["TransactionCoordinatorService", "join_transaction", "write_marker"]
 
 _RETRY_MS: Final = 20
 """The backoff in milliseconds before the coordinator retries a marker for a partition without a leader."""
@@ -118,28 +118,45 @@ class TransactionCoordinatorService(CoordinatorService[TransactionCoordinator]):
         leader = leader_of(cluster, *place)
         if leader is None:
             return False
-        if place.topic == CONSUMER_OFFSETS:
-            host = GroupCoordinatorService.of_broker(cluster, leader)
-            error = host.end_transaction(
-                place.partition,
-                ending.producer,
-                committed=ending.committed,
-                coordinator_epoch=ending.coordinator_epoch,
-            )
-            return error in (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH)
-        try:
-            state = check_in_sync(cluster, log)
-            log.append_marker(
-                *ending.producer,
-                committed=ending.committed,
-                coordinator_epoch=ending.coordinator_epoch,
-                leader_epoch=state.leader_epoch,
-                now=cluster.now,
-                transaction_version=2 if ending.bumps_epoch else 0,
-            )
-        except RequestRefusedError as error:
-            return error.error is ErrorCode.INVALID_PRODUCER_EPOCH
-        return True
+        error = write_marker(
+            cluster,
+            place,
+            log,
+            leader,
+            ending.producer,
+            committed=ending.committed,
+            coordinator_epoch=ending.coordinator_epoch,
+            transaction_version=2 if ending.bumps_epoch else 0,
+        )
+        return error in (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+def write_marker(
+    cluster: BrokerInterface,
+    place: TopicPartition,
+    log: PartitionLog,
+    leader: int,
+    producer: tuple[int, int],
+    *,
+    committed: bool,
+    coordinator_epoch: int,
+    transaction_version: int,
+) -> ErrorCode:
+    """Write the marker that ends a producer's transaction in a partition. Return the error, which may be NONE.
+
+    Raises ``RecordWriteError`` for a producer that no log accepts.
+    """
+    end: dict[str, Any] = {"committed": committed, "coordinator_epoch": coordinator_epoch}
+    if place.topic == CONSUMER_OFFSETS:
+        return GroupCoordinatorService.of_broker(cluster, leader).end_transaction(place.partition, producer, **end)
+    try:
+        epoch = check_in_sync(cluster, log).leader_epoch
+        log.append_marker(
+            *producer, leader_epoch=epoch, now=cluster.now, transaction_version=transaction_version, **end
+        )
+    except RequestRefusedError as error:
+        return ErrorCode(error.error)
+    return ErrorCode.NONE
 
 
 def _config(cluster: BrokerInterface) -> TransactionConfig:

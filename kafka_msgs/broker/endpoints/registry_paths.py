@@ -31,8 +31,8 @@ def registry_routes(registry: SchemaRegistry) -> Iterator[Route]:
     yield Route("GET", "/", lambda _: {})
     yield Route("GET", "/mode", lambda _: {"mode": "READWRITE"})
     yield Route("GET", "/schemas/types", lambda _: list(SCHEMA_TYPES))
-    yield Route("GET", "/schemas/ids/{id}", paths.schema)
-    yield Route("GET", "/schemas/ids/{id}/schema", paths.schema_text)
+    yield Route("GET", "/schemas/ids/{id}", lambda request: _shown_schema(registry.schema(_schema_id(request))))
+    yield Route("GET", "/schemas/ids/{id}/schema", lambda request: registry.schema(_schema_id(request)).text)
     yield Route("GET", "/schemas/ids/{id}/subjects", paths.subjects_of_schema)
     yield Route("GET", "/schemas/ids/{id}/versions", paths.versions_of_schema)
     yield Route("GET", "/subjects", lambda request: registry.subjects(deleted=_flag(request, "deleted")))
@@ -40,9 +40,9 @@ def registry_routes(registry: SchemaRegistry) -> Iterator[Route]:
     yield Route("DELETE", subject, paths.delete_subject)
     yield Route("GET", f"{subject}/versions", paths.versions)
     yield Route("POST", f"{subject}/versions", paths.register)
-    yield Route("GET", version, paths.version)
+    yield Route("GET", version, lambda request: paths.show(request.path["subject"], paths.find(request)))
     yield Route("DELETE", version, paths.delete_version)
-    yield Route("GET", f"{version}/schema", paths.version_text)
+    yield Route("GET", f"{version}/schema", lambda request: registry.schema(paths.find(request).schema_id).text)
     yield Route("GET", f"{version}/referencedby", paths.referenced_by)
     yield Route("POST", checks, paths.check)
     yield Route("POST", f"{checks}/{{version}}", paths.check)
@@ -50,7 +50,11 @@ def registry_routes(registry: SchemaRegistry) -> Iterator[Route]:
     yield Route("PUT", "/config", paths.set_level)
     yield Route("GET", "/config/{subject}", paths.level)
     yield Route("PUT", "/config/{subject}", paths.set_level)
-    yield Route("DELETE", "/config/{subject}", paths.reset_level)
+    yield Route(
+        "DELETE",
+        "/config/{subject}",
+        lambda request: {"compatibilityLevel": registry.levels.pop(request.path["subject"], registry.level)},
+    )
 
 
 class _Paths:
@@ -58,12 +62,6 @@ class _Paths:
 
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
-
-    def schema(self, request: HttpRequest) -> object:
-        return _shown_schema(self._registry.schema(_schema_id(request)))
-
-    def schema_text(self, request: HttpRequest) -> object:
-        return self._registry.schema(_schema_id(request)).text
 
     def subjects_of_schema(self, request: HttpRequest) -> object:
         return sorted({subject for subject, _ in self._registry.uses(_schema_id(request))})
@@ -75,7 +73,7 @@ class _Paths:
     def lookup(self, request: HttpRequest) -> object:
         subject = request.path["subject"]
         found = self._registry.lookup(subject, _schema_of(request), deleted=_flag(request, "deleted"))
-        return self._shown(subject, found)
+        return self.show(subject, found)
 
     def register(self, request: HttpRequest) -> object:
         return {"id": self._registry.register(request.path["subject"], _schema_of(request))}
@@ -84,14 +82,8 @@ class _Paths:
         found = self._registry.versions(request.path["subject"], deleted=_flag(request, "deleted"))
         return [each.number for each in found]
 
-    def version(self, request: HttpRequest) -> object:
-        return self._shown(request.path["subject"], self._version(request))
-
-    def version_text(self, request: HttpRequest) -> object:
-        return self._registry.schema(self._version(request).schema_id).text
-
     def referenced_by(self, request: HttpRequest) -> object:
-        return self._registry.referenced_by(request.path["subject"], self._version(request).number)
+        return self._registry.referenced_by(request.path["subject"], self.find(request).number)
 
     def delete_subject(self, request: HttpRequest) -> object:
         return self._registry.delete(request.path["subject"], permanent=_flag(request, "permanent"))
@@ -122,14 +114,11 @@ class _Paths:
         self._registry.set_level(request.path.get("subject"), level)
         return {"compatibility": level}
 
-    def reset_level(self, request: HttpRequest) -> object:
-        return {"compatibilityLevel": self._registry.levels.pop(request.path["subject"], self._registry.level)}
-
-    def _version(self, request: HttpRequest) -> RegisteredVersion:
+    def find(self, request: HttpRequest) -> RegisteredVersion:
         subject, number = request.path["subject"], request.path["version"]
         return self._registry.version(subject, number, deleted=_flag(request, "deleted"))
 
-    def _shown(self, subject: str, version: RegisteredVersion) -> object:
+    def show(self, subject: str, version: RegisteredVersion) -> object:
         schema = self._registry.schema(version.schema_id)
         return {"subject": subject, "version": version.number, "id": version.schema_id, **_shown_schema(schema)}
 

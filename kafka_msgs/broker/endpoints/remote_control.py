@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Final, TypeVar, get_args
+from itertools import count, starmap
+from typing import Any, Final, TypeVar
 
 from attrs import asdict, frozen
 
 from kafka_msgs.api_keys import ApiKey
+from kafka_msgs.broker import faults
 from kafka_msgs.broker.client_metrics import PushedMetrics
 from kafka_msgs.broker.clock import ManualClock
 from kafka_msgs.broker.cluster import Cluster
@@ -31,12 +32,14 @@ __all__ = ["RemoteControl"]
 
 T = TypeVar("T")
 
-_CHANGES: Final = {each.__name__: each for each in get_args(Change)}
-_EFFECTS: Final = {each.__name__: each for each in get_args(Effect)}
+_KINDS: Final = {name: getattr(faults, name) for name in faults.__all__ if name not in ("Change", "Effect")}
+_CHANGES: Final[dict[str, type[Change]]] = {name: each for name, each in _KINDS.items() if issubclass(each, Change)}
+_EFFECTS: Final[dict[str, type[Effect]]] = {name: each for name, each in _KINDS.items() if issubclass(each, Effect)}
 _KIND: Final = "kind"
 _ADVANCE: Final = "advance_ms"
 _SET: Final = "now_ms"
 _MAX_REQUESTS: Final = 10_000
+_DONE: Final = HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 class RemoteControl:
@@ -45,18 +48,18 @@ class RemoteControl:
     def __init__(self, server: BrokerServer) -> None:
         self._server = server
         self._faults: dict[int, Fault] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = count(1)
         self._log: RequestLog | None = None
 
     def routes(self) -> Iterator[Route]:
         """Yield the routes."""
-        yield Route("GET", "/", self._state)
-        yield Route("GET", "/problems", self._problems)
+        yield Route("GET", "/", lambda _: self._run(_state))
+        yield Route("GET", "/problems", lambda _: self._run(lambda cluster: [repr(each) for each in cluster.errors]))
         yield Route("POST", "/changes", self._change)
-        yield Route("GET", "/faults", self._list_faults)
+        yield Route("GET", "/faults", lambda _: list(starmap(_shown_fault, self._faults.items())))
         yield Route("POST", "/faults", self._add_fault)
         yield Route("DELETE", "/faults", self._clear_faults)
-        yield Route("GET", "/faults/{number}", self._show_fault)
+        yield Route("GET", "/faults/{number}", lambda request: _shown_fault(*self._fault(request)))
         yield Route("DELETE", "/faults/{number}", self._remove_fault)
         yield Route("POST", "/scripts", self._play)
         yield Route("GET", "/clock", self._clock)
@@ -75,16 +78,10 @@ class RemoteControl:
 
     # Brokers and leaders
 
-    def _state(self, request: HttpRequest) -> object:
-        return self._run(_state)
-
-    def _problems(self, request: HttpRequest) -> object:
-        return self._run(lambda cluster: [repr(each) for each in cluster.errors])
-
     def _change(self, request: HttpRequest) -> HttpResponse:
         change = parse_kind(_CHANGES, request.json, "change", _KIND)
         self._run(change.apply)
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+        return _DONE
 
     # Faults
 
@@ -94,22 +91,16 @@ class RemoteControl:
         self._faults[number] = self._run(lambda cluster: cluster.faults.add(fault))
         return HttpResponse(_shown_fault(number, fault), HTTPStatus.CREATED)
 
-    def _list_faults(self, request: HttpRequest) -> object:
-        return [_shown_fault(*each) for each in self._faults.items()]
-
-    def _show_fault(self, request: HttpRequest) -> object:
-        return _shown_fault(*self._fault(request))
-
     def _remove_fault(self, request: HttpRequest) -> HttpResponse:
         number, fault = self._fault(request)
         del self._faults[number]
         self._run(lambda cluster: cluster.faults.remove(fault))
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+        return _DONE
 
     def _clear_faults(self, request: HttpRequest) -> HttpResponse:
         self._faults.clear()
         self._run(lambda cluster: cluster.faults.clear())
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+        return _DONE
 
     def _fault(self, request: HttpRequest) -> tuple[int, Fault]:
         text = request.path["number"]
@@ -121,7 +112,7 @@ class RemoteControl:
     def _play(self, request: HttpRequest) -> HttpResponse:
         script = [_parse_line(each, f"script[{index}]") for index, each in enumerate(_list_of(request.json, "script"))]
         self._run(lambda cluster: cluster.faults.play(script))
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+        return _DONE
 
     # Time
 
@@ -147,18 +138,15 @@ class RemoteControl:
             raise HttpError(HTTPStatus.CONFLICT, {"error": str(error)}) from None
 
     def _log_requests(self, request: HttpRequest) -> HttpResponse:
-        self._stop()
+        self._stop_log(request)
         self._log = RequestLog(self._run, _MAX_REQUESTS)
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+        return _DONE
 
     def _stop_log(self, request: HttpRequest) -> HttpResponse:
-        self._stop()
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
-
-    def _stop(self) -> None:
         log, self._log = self._log, None
         if log is not None:
             log.stop()
+        return _DONE
 
     def _list_requests(self, request: HttpRequest) -> object:
         if self._log is None:
@@ -171,12 +159,10 @@ class RemoteControl:
 
 
 def _shown_push(pushed: PushedMetrics) -> object:
+    names = ("broker_id", "client_id", "received_at", "is_last")
     return {
-        "broker_id": pushed.broker_id,
-        "client_id": pushed.client_id,
+        **{name: getattr(pushed, name) for name in names},
         "client_instance_id": uuid_text(pushed.client_instance_id),
-        "received_at": pushed.received_at,
-        "is_last": pushed.is_last,
         "metrics": [asdict(each) for each in pushed.metrics],
     }
 
@@ -231,7 +217,8 @@ def _parse_fault(data: object, place: str) -> Fault:
     table = dict(data) if isinstance(data, Mapping) else {}
     if ("effect" in table) == ("change" in table):
         raise OptionError(source=place, option="effect", value=None, reason="one of effect and change is needed")
-    key, kinds = ("effect", _EFFECTS) if "effect" in table else ("change", _CHANGES)
+    key = "effect" if "effect" in table else "change"
+    kinds: Mapping[str, Callable[..., Effect | Change]] = _EFFECTS if key == "effect" else _CHANGES
     effect = parse_kind(kinds, table.pop(key), f"{place}.{key}", _KIND)
     criteria = asdict(parse_object(_Criteria, table, place))
     api = criteria.pop("api")
@@ -295,14 +282,9 @@ def _api_name(key: int) -> str:
 
 def _shown_request(logged: LoggedRequest) -> object:
     response = logged.response
+    names = ("broker_id", "connection", "client_id", "api", "version", "received_at", "took_ms")
     return {
-        "broker_id": logged.broker_id,
-        "connection": logged.connection,
-        "client_id": logged.client_id,
-        "api": logged.api,
-        "version": logged.version,
-        "received_at": logged.received_at,
-        "took_ms": logged.took_ms,
+        **{name: getattr(logged, name) for name in names},
         "topics": list(logged.topics),
         "errors": [error.name for error in logged.errors],
         "request": to_json(logged.request, logged.version),

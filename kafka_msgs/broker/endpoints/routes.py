@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import OptionError
 
@@ -112,15 +112,7 @@ class Router:
         for route, pattern in self._routes:
             variables = _match(pattern, parts)
             if variables is not None and route.method == request.method:
-                return route.handle(
-                    HttpRequest(
-                        method=request.method,
-                        target=request.target,
-                        headers=request.headers,
-                        body=request.body,
-                        path=variables,
-                    )
-                )
+                return route.handle(evolve(request, path=variables))
             if variables is not None:
                 methods.append(route.method)
         if methods:

@@ -60,7 +60,7 @@ class ClusterControl(BrokerInterface, Protocol):
     def jump_clock(self, ms: int) -> None: ...
 
 
-class ClusterChange(ABC):
+class Change(ABC):
     """A change that happens before the handler of a request, or at a time."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class ClusterChange(ABC):
 
 
 @frozen
-class MoveLeader(ClusterChange):
+class MoveLeader(Change):
     """Make a broker the leader of a partition, adding it to the replicas if necessary."""
 
     topic: str
@@ -90,7 +90,7 @@ class MoveLeader(ClusterChange):
 
 
 @frozen
-class MoveGroupCoordinator(ClusterChange):
+class MoveGroupCoordinator(Change):
     """Make a broker the coordinator of a group, and of all groups in the same partition of ``__consumer_offsets``."""
 
     group_id: str
@@ -101,7 +101,7 @@ class MoveGroupCoordinator(ClusterChange):
 
 
 @frozen
-class MoveTransactionCoordinator(ClusterChange):
+class MoveTransactionCoordinator(Change):
     """Make a broker the coordinator of a transactional id, and of all others in the same state partition."""
 
     transactional_id: str
@@ -112,7 +112,7 @@ class MoveTransactionCoordinator(ClusterChange):
 
 
 @frozen
-class MoveController(ClusterChange):
+class MoveController(Change):
     """Make another broker the controller in responses."""
 
     broker: int
@@ -123,7 +123,7 @@ class MoveController(ClusterChange):
 
 
 @frozen
-class StopBroker(ClusterChange):
+class StopBroker(Change):
     """Shut a broker down cleanly: its leaderships move first. A stopped broker is unaffected."""
 
     broker: int
@@ -133,7 +133,7 @@ class StopBroker(ClusterChange):
 
 
 @frozen
-class KillBroker(ClusterChange):
+class KillBroker(Change):
     """End a broker like a crash: its connections are reset. A stopped broker is unaffected."""
 
     broker: int
@@ -143,7 +143,7 @@ class KillBroker(ClusterChange):
 
 
 @frozen
-class StartBroker(ClusterChange):
+class StartBroker(Change):
     """Start a broker that was stopped or killed. A running broker is unaffected."""
 
     broker: int
@@ -153,7 +153,7 @@ class StartBroker(ClusterChange):
 
 
 @frozen
-class RestartBroker(ClusterChange):
+class RestartBroker(Change):
     """Kill a broker, and start it again after ``down_ms`` milliseconds."""
 
     broker: int
@@ -165,7 +165,7 @@ class RestartBroker(ClusterChange):
 
 
 @frozen
-class JumpClock(ClusterChange):
+class JumpClock(Change):
     """Make the brokers' clock jump by ``ms`` milliseconds, back if negative. See ``Cluster.jump_clock``."""
 
     ms: int
@@ -175,7 +175,7 @@ class JumpClock(ClusterChange):
 
 
 @frozen
-class FillDisk(ClusterChange):
+class FillDisk(Change):
     """Refuse all writes with KAFKA_STORAGE_ERROR, or accept them again if ``full`` is False."""
 
     full: bool = True
@@ -185,7 +185,7 @@ class FillDisk(ClusterChange):
 
 
 @frozen
-class SetFollowerOffsets(ClusterChange):
+class SetFollowerOffsets(Change):
     """Make a follower lag or lose old records: consumers that fetch from it only see records from ``start`` to ``end``.
 
     None is the offset of the leader, so both None end the fault. The records themselves do not change.
@@ -205,30 +205,13 @@ class SetFollowerOffsets(ClusterChange):
 
 
 @frozen
-class Heal(ClusterChange):
+class Heal(Change):
     """End all request faults, free the disk, let followers have all records, and start all stopped brokers."""
 
     def apply(self, cluster: ClusterControl) -> None:
         cluster.faults.end_faults()
         for broker_id in cluster.brokers:
             cluster.start_broker(broker_id)
-
-
-Change = (
-    MoveLeader
-    | MoveGroupCoordinator
-    | MoveTransactionCoordinator
-    | MoveController
-    | StopBroker
-    | KillBroker
-    | StartBroker
-    | RestartBroker
-    | JumpClock
-    | FillDisk
-    | SetFollowerOffsets
-    | Heal
-)
-"""A fault's change of the cluster."""
 
 
 def _partition(cluster: ClusterControl, topic: str, partition: int) -> PartitionRegistration:

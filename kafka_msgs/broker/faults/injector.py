@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import Factory, define, evolve, field, frozen
 
-from kafka_msgs.broker.faults.cluster_changes import Change, ClusterChange, ClusterControl
+from kafka_msgs.broker.faults.cluster_changes import Change, ClusterControl
 from kafka_msgs.broker.faults.request_effects import Effect
 from kafka_msgs.broker.request_topics import request_topics
 from kafka_msgs.broker.server_call import ServerCall
@@ -85,7 +85,7 @@ class FaultInjector:
     """
 
     def __init__(self, cluster: ClusterControl, intercept: list[Callable[[ServerCall[Any]], bool]]) -> None:
-        self.refused: deque[tuple[ClusterChange, Exception]] = deque(maxlen=_REFUSED)
+        self.refused: deque[tuple[Change, Exception]] = deque(maxlen=_REFUSED)
         self._faults: list[Fault] = []
         self._random: _RandomFaults | None = None
         self._scripts = 0
@@ -121,7 +121,7 @@ class FaultInjector:
         for each in script:
             self._cluster.call_later(each.ms, partial(self._happen, each, self._scripts))
 
-    def apply(self, change: ClusterChange) -> None:
+    def apply(self, change: Change) -> None:
         """Make a cluster change now, as far as possible."""
         try:
             change.apply(self._cluster)
@@ -162,7 +162,7 @@ class FaultInjector:
         for fault in tuple(self._faults):
             if fault.over:
                 self.remove(fault)
-        if isinstance(effect, ClusterChange):
+        if isinstance(effect, Change):
             self.apply(effect)
             return call.session.closed
         return effect is not None and effect.begin(call)

@@ -22,6 +22,7 @@ __all__ = [
     "Effect",
     "Fail",
     "NeverRespond",
+    "ResponseEffect",
     "SwapResponses",
     "TrickleResponse",
     "TruncateResponse",
@@ -34,57 +35,60 @@ _NUMBER: Final = 8
 """The ends of the frame size and of the correlation id, in bytes from the start of a response frame."""
 
 
+class Effect(ABC):
+    """An effect on a request or its response."""
+
+    @abstractmethod
+    def begin(self, call: ServerCall[Any]) -> bool:
+        """Apply the effect to a call. Return whether the handler of the request is skipped, at least for now."""
+
+
 @frozen
-class Fail:
+class Fail(Effect):
     """Respond with an error code, without handling the request."""
 
     error: ErrorCode
     message: str | None = None
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Respond to a call. Return True, so that its handler is skipped."""
         call.fail(self.error, self.message)
         return True
 
 
 @frozen
-class Delay:
+class Delay(Effect):
     """Handle the request ``ms`` milliseconds later."""
 
     ms: int = field(validator=int_range(0))
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Delay a call. Return True, so that its handler is skipped for now."""
         call.cluster.call_later(self.ms, lambda: call.cluster.run_handler(call))
         return True
 
 
 @frozen
-class NeverRespond:
+class NeverRespond(Effect):
     """Never respond. The connection stays open."""
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Drop a call. Return True, so that its handler is skipped."""
         return True
 
 
 @frozen
-class Disconnect:
+class Disconnect(Effect):
     """Close the connection without handling the request: cleanly, or with a reset."""
 
     reset: bool = True
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Close the connection of a call. Return True, so that its handler is skipped."""
         call.disconnect(reset=self.reset)
         return True
 
 
-class _ResponseEffect(ABC):
+class ResponseEffect(Effect):
     """An effect on the bytes of the response."""
 
     def begin(self, call: ServerCall[Any]) -> bool:
-        """Register the damage for the call's response. Return False, so that its handler runs."""
         call.mangle = self.damage
         return False
 
@@ -94,18 +98,17 @@ class _ResponseEffect(ABC):
 
 
 @frozen
-class DropResponse(_ResponseEffect):
+class DropResponse(ResponseEffect):
     """Handle the request, then close the connection instead of responding: cleanly, or with a reset."""
 
     reset: bool = False
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return no bytes, and close the connection."""
         return MangledResponse(pieces=(), closes=True, resets=self.reset)
 
 
 @frozen
-class TruncateResponse(_ResponseEffect):
+class TruncateResponse(ResponseEffect):
     """Send only the first ``size`` bytes of the frame, including its four length bytes, and close the connection.
 
     A reset may overtake the bytes, so that the client does not receive them.
@@ -115,44 +118,39 @@ class TruncateResponse(_ResponseEffect):
     reset: bool = False
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return the first bytes of a frame."""
         return MangledResponse(pieces=(frame[: self.size],), closes=True, resets=self.reset)
 
 
 @frozen
-class WrongFrameSize(_ResponseEffect):
+class WrongFrameSize(ResponseEffect):
     """Send a frame length that is wrong by ``difference`` bytes."""
 
     difference: int
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return a frame with a wrong length."""
         size = max(0, int.from_bytes(frame[:_SIZE], "big") + self.difference)
         return MangledResponse(pieces=(size.to_bytes(_SIZE, "big") + frame[_SIZE:],))
 
 
 @frozen
-class WrongCorrelationId(_ResponseEffect):
+class WrongCorrelationId(ResponseEffect):
     """Respond with the correlation id of another request: the correct one plus ``difference``."""
 
     difference: int = 1
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return a frame with a wrong correlation id."""
         number = (int.from_bytes(_number(frame), "big") + self.difference) % 2**32
         return MangledResponse(pieces=(_numbered(frame, number.to_bytes(_NUMBER - _SIZE, "big")),))
 
 
 @frozen
-class SwapResponses(_ResponseEffect):
+class SwapResponses(ResponseEffect):
     """Hold the response back until the next one of the connection, then send both with their correlation ids swapped.
 
     A client with at most one in-flight request waits until its request timeout.
     """
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return no bytes yet, and the function for the next response."""
-
         def swapped(following: bytes) -> MangledResponse:
             return MangledResponse(pieces=(_numbered(frame, _number(following)), _numbered(following, _number(frame))))
 
@@ -160,14 +158,13 @@ class SwapResponses(_ResponseEffect):
 
 
 @frozen
-class TrickleResponse(_ResponseEffect):
+class TrickleResponse(ResponseEffect):
     """Send the response slowly: ``size`` bytes every ``every_ms`` milliseconds."""
 
     size: int = field(validator=int_range(1))
     every_ms: int = field(validator=int_range(1))
 
     def damage(self, frame: bytes) -> MangledResponse:
-        """Return the pieces of a frame."""
         pieces = tuple(frame[start : start + self.size] for start in range(0, len(frame), self.size))
         return MangledResponse(pieces=pieces, interval_ms=self.every_ms)
 
@@ -178,18 +175,3 @@ def _number(frame: bytes) -> bytes:
 
 def _numbered(frame: bytes, number: bytes) -> bytes:
     return frame[:_SIZE] + number + frame[_NUMBER:]
-
-
-Effect = (
-    Fail
-    | Delay
-    | NeverRespond
-    | Disconnect
-    | DropResponse
-    | TruncateResponse
-    | WrongFrameSize
-    | WrongCorrelationId
-    | SwapResponses
-    | TrickleResponse
-)
-"""A fault's effect on a request or its response."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final
 
+from attrs import evolve
+
 from kafka_msgs.broker.security.acls import matches_resource
 from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation, AclPermissionType, PatternType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -24,21 +27,11 @@ from kafka_msgs.messages.delete_acls_response import (
 from kafka_msgs.messages.describe_acls_request import DescribeAclsRequest
 from kafka_msgs.messages.describe_acls_response import AclDescription, DescribeAclsResource, DescribeAclsResponse
 from kafka_msgs.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from kafka_msgs.schema import ZERO_UUID
 
 __all__ = ["HANDLERS"]
 
 _NAMED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
-_FACTS: Final = (
-    "resource_type",
-    "resource_name",
-    "pattern_type",
-    "principal",
-    "host",
-    "operation",
-    "permission_type",
-)
-
-
 _UNKNOWN: Final = 0
 """The number of an unknown resource type, pattern type, operation or permission."""
 
@@ -58,44 +51,37 @@ def _is_filter(asked: AclCreation) -> bool:
     return ResourceType.ANY in kinds or asked.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
 
 
-def _check(call: ServerCall[Any], operation: AclOperation) -> None:
+def _begin(call: ServerCall[Any], asked: Iterable[Any], operation: AclOperation) -> bool:
+    """Check the values and the permission of a request. Return False if the connection is closed instead."""
+    if any(map(_is_unknown, asked)):
+        call.disconnect()
+        return False
     if call.cluster.authorizer is None:
         raise RequestRefusedError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     call.require_cluster(operation)
+    return True
 
 
 def _create(call: ServerCall[CreateAclsRequest]) -> None:
-    if any(map(_is_unknown, call.request.creations)):
-        call.disconnect()
+    if not _begin(call, call.request.creations, AclOperation.ALTER):
         return
-    _check(call, AclOperation.ALTER)
     if any(map(_is_filter, call.request.creations)):
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    known = {_facts(acl) for acl in call.cluster.image.acls.values()}
+    known = {evolve(acl, id=ZERO_UUID) for acl in call.cluster.image.acls.values()}
     call.respond(CreateAclsResponse(results=tuple(_created(call, each, known) for each in call.request.creations)))
 
 
-def _facts(acl: AccessControlEntryRecord) -> tuple[Any, ...]:
-    return tuple(getattr(acl, name) for name in _FACTS)
-
-
-def _created(call: ServerCall[CreateAclsRequest], asked: AclCreation, known: set[tuple[Any, ...]]) -> AclCreationResult:
+def _created(
+    call: ServerCall[CreateAclsRequest], asked: AclCreation, known: set[AccessControlEntryRecord]
+) -> AclCreationResult:
     """Create an ACL, unless ``known`` contains an identical one."""
     reason = _reason(asked)
     if reason is not None:
         return AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
-    acl = AccessControlEntryRecord(
-        id=call.cluster.new_id(),
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-        pattern_type=asked.resource_pattern_type,
-        principal=asked.principal,
-        host=asked.host,
-        operation=asked.operation,
-        permission_type=asked.permission_type,
-    )
-    if _facts(acl) not in known:
-        known.add(_facts(acl))
+    pattern = asked.resource_pattern_type
+    acl = copy_as(AccessControlEntryRecord, asked, id=call.cluster.new_id(), pattern_type=pattern)
+    if evolve(acl, id=ZERO_UUID) not in known:
+        known.add(evolve(acl, id=ZERO_UUID))
         call.cluster.commit([acl])
     return AclCreationResult()
 
@@ -152,25 +138,15 @@ def _names(asked: DescribeAclsRequest | DeleteAclsFilter, acl: AccessControlEntr
 
 
 def _describe(call: ServerCall[DescribeAclsRequest]) -> None:
-    if _is_unknown(call.request):
-        call.disconnect()
+    if not _begin(call, (call.request,), AclOperation.DESCRIBE):
         return
-    _check(call, AclOperation.DESCRIBE)
     found = sorted(_matching(call, call.request), key=_resource)
     resources = tuple(
         DescribeAclsResource(
             resource_type=kind,
             resource_name=name,
             pattern_type=pattern,
-            acls=tuple(
-                AclDescription(
-                    principal=acl.principal,
-                    host=acl.host,
-                    operation=acl.operation,
-                    permission_type=acl.permission_type,
-                )
-                for acl in acls
-            ),
+            acls=tuple(copy_as(AclDescription, acl) for acl in acls),
         )
         for (kind, name, pattern), acls in groupby(found, key=_resource)
     )
@@ -182,10 +158,8 @@ def _resource(acl: AccessControlEntryRecord) -> tuple[int, str, int]:
 
 
 def _delete(call: ServerCall[DeleteAclsRequest]) -> None:
-    if any(map(_is_unknown, call.request.filters)):
-        call.disconnect()
+    if not _begin(call, call.request.filters, AclOperation.ALTER):
         return
-    _check(call, AclOperation.ALTER)
     found = [(_wrong_filter(each), list(_matching(call, each))) for each in call.request.filters]
     ids = dict.fromkeys(acl.id for reason, acls in found if reason is None for acl in acls)
     call.cluster.commit(RemoveAccessControlEntryRecord(id=each) for each in ids)
@@ -204,11 +178,8 @@ def _wrong_filter(asked: DeleteAclsFilter) -> str | None:
 def _filter_result(reason: str | None, acls: list[AccessControlEntryRecord]) -> DeleteAclsFilterResult:
     if reason is not None:
         return DeleteAclsFilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
-    return DeleteAclsFilterResult(error_message=None, matching_acls=tuple(map(_deleted, acls)))
-
-
-def _deleted(acl: AccessControlEntryRecord) -> DeleteAclsMatchingAcl:
-    return DeleteAclsMatchingAcl(error_message=None, **{name: getattr(acl, name) for name in _FACTS})
+    matching = tuple(copy_as(DeleteAclsMatchingAcl, acl, error_message=None) for acl in acls)
+    return DeleteAclsFilterResult(error_message=None, matching_acls=matching)
 
 
 HANDLERS: Final = (

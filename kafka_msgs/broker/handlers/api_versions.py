@@ -38,31 +38,28 @@ def _api_versions(call: ServerCall[ApiVersionsRequest]) -> None:
     wrong_cluster = request.cluster_id is not None and request.cluster_id != cluster.cluster_id
     if wrong_cluster or request.node_id not in (_NO_NODE, call.session.broker_id):
         raise RequestRefusedError(ErrorCode.REBOOTSTRAP_REQUIRED)
-    lowest = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
+    least = 0 if call.version >= _FIRST_WITH_ZERO_LEVELS else 1
+    supported = (
+        SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
+        for name, levels in SUPPORTED_FEATURES.items()
+        if levels.lowest >= least
+    )
+    finalized = (
+        FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+        for name, level in cluster.image.features.items()
+    )
     call.respond(
         ApiVersionsResponse(
-            api_keys=_offered(call),
-            supported_features=tuple(
-                SupportedFeatureKey(name=name, min_version=levels.lowest, max_version=levels.highest)
-                for name, levels in SUPPORTED_FEATURES.items()
-                if levels.lowest >= lowest
+            # Kafka lists Produce from version 0 on, because old librdkafka clients check for it (KAFKA-18659).
+            api_keys=tuple(
+                ApiVersion(api_key=key, min_version=lowest, max_version=versions.highest)
+                for key, versions in cluster.offered_versions.items()
+                for lowest in (0 if key == ApiKey.PRODUCE else versions.lowest,)
             ),
+            supported_features=tuple(supported),
             finalized_features_epoch=cluster.image.offset,
-            finalized_features=tuple(
-                FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-                for name, level in cluster.image.features.items()
-            ),
+            finalized_features=tuple(finalized),
         )
-    )
-
-
-def _offered(call: ServerCall[ApiVersionsRequest]) -> tuple[ApiVersion, ...]:
-    # Kafka lists Produce from version 0 on, because old librdkafka clients check for it (KAFKA-18659).
-    return tuple(
-        ApiVersion(
-            api_key=key, min_version=0 if key == ApiKey.PRODUCE else versions.lowest, max_version=versions.highest
-        )
-        for key, versions in call.cluster.offered_versions.items()
     )
 
 

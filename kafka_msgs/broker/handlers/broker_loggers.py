@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from kafka_msgs.broker.server_call import ServerCall
@@ -16,7 +17,10 @@ from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.describe_configs_response import DescribeConfigsResourceResult
 
-__all__ = ["change_levels", "describe_loggers"]
+__all__ = ["change_levels", "check_broker_id", "describe_loggers"]
+
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
+_bad_config: Final = partial(RequestRefusedError, ErrorCode.INVALID_CONFIG)
 
 _ROOT: Final = "root"
 _PACKAGE: Final = "kafka_msgs"
@@ -41,14 +45,19 @@ def _level_name(logger: logging.Logger) -> str:
     return max((number, name) for name, number in _LEVELS.items() if number <= max(level, _LEVELS["TRACE"]))[1]
 
 
+def check_broker_id(call: ServerCall[Any], name: str, expected: str, kind: str = "Broker") -> None:
+    """Raise ``RequestRefusedError`` for a name other than the id of the receiving broker, with Kafka's message."""
+    if not name.lstrip("-").isdecimal():
+        raise _invalid(f"{kind} id must be an integer, but it is: {name}")
+    if int(name) != call.session.broker_id:
+        raise _invalid(f"Unexpected broker id, expected {expected} received {name}")
+
+
 def describe_loggers(call: ServerCall[Any], name: str) -> Iterator[DescribeConfigsResourceResult]:
     """Yield the loggers of a broker with their levels. Raises ``RequestRefusedError``."""
     if not name:
         raise _invalid("Broker id must not be empty")
-    if not name.lstrip("-").isdecimal():
-        raise _invalid(f"Broker id must be an integer, but it is: {name}")
-    if int(name) != call.session.broker_id:
-        raise _invalid(f"Unexpected broker id, expected {call.session.broker_id} but received {name}")
+    check_broker_id(call, name, f"{call.session.broker_id} but")
     source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
     return (
         DescribeConfigsResourceResult(
@@ -82,11 +91,3 @@ def _checked_level(loggers: Mapping[str, logging.Logger], name: str, operation: 
         reason = f"it is not a supported log level. Valid log levels are {', '.join(_LEVELS)}"
         raise _bad_config(f"Cannot set the log level of {name} to {level} as {reason}")
     return _LEVELS[level]
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
-
-
-def _bad_config(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_CONFIG, message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from kafka_msgs.broker.controller.image import NO_LEADER, PartitionRegistration, TopicImage
@@ -34,6 +35,8 @@ from kafka_msgs.messages.update_features_request import FeatureUpdateKey, Update
 from kafka_msgs.messages.update_features_response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 __all__ = ["HANDLERS"]
+
+_bad_version: Final = partial(RequestRefusedError, ErrorCode.INVALID_UPDATE_VERSION)
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -156,9 +159,8 @@ def _update_features(call: ServerCall[UpdateFeaturesRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     updates = call.request.feature_updates
     try:
-        records = [
-            record for update in {each.feature: each for each in updates}.values() for record in _feature(call, update)
-        ]
+        latest = {each.feature: each for each in updates}.values()
+        records = [record for update in latest for record in _feature(call, update)]
     except RequestRefusedError as error:
         message = f"The update failed for all features since the following feature had an error: {error.message}"
         raise RequestRefusedError(error.error, message) from None
@@ -200,10 +202,6 @@ def _feature(call: ServerCall[UpdateFeaturesRequest], update: FeatureUpdateKey) 
     return [FeatureLevelRecord(name=name, feature_level=level)] if level != present else []
 
 
-def _bad_version(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_UPDATE_VERSION, message)
-
-
 def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:
     call.require_cluster(AclOperation.ALTER)
     broker_id, image = call.request.broker_id, call.cluster.image
@@ -219,12 +217,15 @@ def _unregister_broker(call: ServerCall[UnregisterBrokerRequest]) -> None:
 
 def _describe_quorum(call: ServerCall[DescribeQuorumRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE)
-    topics = []
     asked = [(topic.topic_name, each.partition_index) for topic in call.request.topics for each in topic.partitions]
     known = asked == [(METADATA_TOPIC, 0)] and len(call.request.topics) == 1
-    for topic in call.request.topics:
-        partitions = tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions)
-        topics.append(quorum.TopicData(topic_name=topic.topic_name, partitions=partitions))
+    topics = (
+        quorum.TopicData(
+            topic_name=topic.topic_name,
+            partitions=tuple(_quorum(call, each.partition_index, known=known) for each in topic.partitions),
+        )
+        for topic in call.request.topics
+    )
     call.respond(quorum.DescribeQuorumResponse(topics=tuple(topics)))
 
 
@@ -237,8 +238,9 @@ def _quorum(call: ServerCall[DescribeQuorumRequest], partition: int, *, known: b
     end, now = cluster.image.offset, cluster.now
 
     def replica(node: int) -> quorum.ReplicaState:
-        times: dict[str, Any] = {"last_fetch_timestamp": now, "last_caught_up_timestamp": now}
-        return quorum.ReplicaState(replica_id=node, log_end_offset=end, **times)
+        return quorum.ReplicaState(
+            replica_id=node, log_end_offset=end, last_fetch_timestamp=now, last_caught_up_timestamp=now
+        )
 
     return quorum.PartitionData(
         partition_index=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import takewhile
 from typing import Any, Final
@@ -19,14 +19,14 @@ from kafka_msgs.broker.controller.config_defs import config_keys, log_effect
 from kafka_msgs.broker.controller.config_entries import RESOURCES, ConfigEntry, resource_entries
 from kafka_msgs.broker.controller.image import MetadataDelta, MetadataImage
 from kafka_msgs.broker.controller.topics import check_topic_name
-from kafka_msgs.broker.handlers.broker_loggers import change_levels, describe_loggers
+from kafka_msgs.broker.handlers.broker_loggers import change_levels, check_broker_id, describe_loggers
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
+from kafka_msgs.broker.handlers.response_parts import element_class, outcome_of
 from kafka_msgs.broker.server_call import CLUSTER_NAME, ApiHandler, ServerCall
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation, AlterConfigOp, ConfigResourceType, ConfigType, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.message import MetadataRecord
-from kafka_msgs.messages import alter_configs_response, incremental_alter_configs_response
 from kafka_msgs.messages.alter_configs_request import AlterConfigsRequest
 from kafka_msgs.messages.config_record import ConfigRecord
 from kafka_msgs.messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -42,15 +42,16 @@ from kafka_msgs.messages.list_config_resources_response import ConfigResource, L
 
 __all__ = ["HANDLERS", "attach"]
 
-_RESOURCES: Final[Mapping[int, tuple[ResourceType, str | None, ErrorCode]]] = {
-    ConfigResourceType.TOPIC: (ResourceType.TOPIC, None, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-    ConfigResourceType.BROKER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-    ConfigResourceType.BROKER_LOGGER: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-    ConfigResourceType.GROUP: (ResourceType.GROUP, None, ErrorCode.GROUP_AUTHORIZATION_FAILED),
-    ConfigResourceType.CLIENT_METRICS: (ResourceType.CLUSTER, CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
-}
-"""The ACL resource of each config resource type: its type, its name if it is fixed, and the error."""
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_REQUEST)
 
+_RESOURCES: Final[Mapping[int, ResourceType]] = {
+    ConfigResourceType.TOPIC: ResourceType.TOPIC,
+    ConfigResourceType.BROKER: ResourceType.CLUSTER,
+    ConfigResourceType.BROKER_LOGGER: ResourceType.CLUSTER,
+    ConfigResourceType.GROUP: ResourceType.GROUP,
+    ConfigResourceType.CLIENT_METRICS: ResourceType.CLUSTER,
+}
+"""The ACL resource types of the config resource types."""
 
 _OF_ONE_BROKER: Final = (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER)
 """The resource types that the receiving broker handles itself."""
@@ -62,31 +63,30 @@ _NAMELESS: Final[Mapping[ConfigResourceType, str]] = {
 """The error messages for a resource without a name."""
 
 
-def _resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> ConfigResourceType:
-    """Return the type of a resource that the client is authorized to use. Raises ``RequestRefusedError``."""
+def _check_resource(call: ServerCall[Any], operation: AclOperation, number: int, name: str) -> None:
+    """Raise ``RequestRefusedError`` for an unknown resource type, or without this permission."""
     if number not in _RESOURCES:
-        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {number}")
-    kind, fixed, error = _RESOURCES[number]
-    if not call.allows(operation, kind, fixed or name):
-        raise RequestRefusedError(error)
-    return ConfigResourceType(number)
+        raise _invalid(f"Unknown resource type {number}")
+    kind = _RESOURCES[number]
+    call.require(operation, kind, CLUSTER_NAME if kind is ResourceType.CLUSTER else name)
 
 
 def _describe_configs(call: ServerCall[DescribeConfigsRequest]) -> None:
     if any(each.resource_type not in _RESOURCES for each in call.request.resources):
-        raise RequestRefusedError(ErrorCode.INVALID_REQUEST, ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
+        raise _invalid(ERROR_TEXTS[ErrorCode.INVALID_REQUEST])
     call.respond(DescribeConfigsResponse(results=tuple(_described(call, each) for each in call.request.resources)))
 
 
 def _described(call: ServerCall[DescribeConfigsRequest], asked: DescribeConfigsResource) -> DescribeConfigsResult:
-    facts: dict[str, Any] = {"resource_type": asked.resource_type, "resource_name": asked.resource_name}
     try:
-        kind = _resource(call, AclOperation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
-        entries = _entries(call, kind, asked.resource_name)
+        _check_resource(call, AclOperation.DESCRIBE_CONFIGS, asked.resource_type, asked.resource_name)
+        entries = _entries(call, ConfigResourceType(asked.resource_type), asked.resource_name)
     except RequestRefusedError as error:
-        return DescribeConfigsResult(error_code=error.error, error_message=error.message or "", **facts)
+        return copy_as(DescribeConfigsResult, asked, error_code=error.error, error_message=error.message or "")
     keys = asked.configuration_keys
-    return DescribeConfigsResult(configs=tuple(each for each in entries if not keys or each.name in keys), **facts)
+    return copy_as(
+        DescribeConfigsResult, asked, configs=tuple(each for each in entries if not keys or each.name in keys)
+    )
 
 
 def _entries(
@@ -99,7 +99,7 @@ def _entries(
     is_one = kind is ConfigResourceType.BROKER and bool(name)
     node_configs = _node_configs(call.cluster, int(name)) if is_one else {}
     found = resource_entries(call.cluster.image, call.cluster.configs, kind, name, node_configs)
-    return (_entry(call, kind, entry) for entry in found)
+    return (_entry(call, entry) for entry in found)
 
 
 def _node_configs(cluster: BrokerInterface, broker_id: int) -> dict[str, str]:
@@ -130,16 +130,11 @@ def _check_described(call: ServerCall[DescribeConfigsRequest], kind: ConfigResou
         if kind in _NAMELESS and not name:
             raise _invalid(_NAMELESS[kind])
         check_resource(kind, name)
-    elif name and not name.lstrip("-").isdecimal():
-        raise _invalid(f"Broker id must be an integer, but it is: {name}")
-    elif name and int(name) != call.session.broker_id:
-        expected = f"expected {call.session.broker_id} or empty string"
-        raise _invalid(f"Unexpected broker id, {expected}, but received {name}")
+    elif name:
+        check_broker_id(call, name, f"{call.session.broker_id} or empty string, but")
 
 
-def _entry(
-    call: ServerCall[DescribeConfigsRequest], kind: ConfigResourceType, entry: ConfigEntry
-) -> DescribeConfigsResourceResult:
+def _entry(call: ServerCall[DescribeConfigsRequest], entry: ConfigEntry) -> DescribeConfigsResourceResult:
     synonyms: tuple[DescribeConfigsSynonym, ...] = ()
     if call.request.include_synonyms:
         synonyms = tuple(
@@ -163,67 +158,45 @@ def _shown(entry: ConfigEntry, value: str | None) -> str | None:
     return None if entry.sensitive else value
 
 
-def _incremental_alter_configs(call: ServerCall[IncrementalAlterConfigsRequest]) -> None:
-    def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
-        changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
-        return alter_configs(call.cluster.image, call.cluster.configs, kind, resource.resource_name, changes)
-
-    module = incremental_alter_configs_response
-    responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))
-    call.respond(module.IncrementalAlterConfigsResponse(responses=responses))
-
-
-def _alter_configs(call: ServerCall[AlterConfigsRequest]) -> None:
-    def records(kind: ConfigResourceType, resource: Any) -> Iterable[MetadataRecord]:
-        configs = {each.name: each.value for each in resource.configs}
-        return replace_configs(call.cluster.image, call.cluster.configs, kind, resource.resource_name, configs)
-
-    module = alter_configs_response
-    responses = tuple(_altered(call, module.AlterConfigsResourceResponse, records))
-    call.respond(module.AlterConfigsResponse(responses=responses))
-
-
-def _altered(
-    call: ServerCall[Any],
-    result: Callable[..., Any],
-    records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]],
-) -> Iterator[Any]:
-    """Yield the result for each resource of a request, and apply the change unless the request only validates.
+def _alter_configs(call: ServerCall[Any]) -> None:
+    """Handle both APIs that change configs.
 
     As in Kafka, the receiving broker handles its own resources first and forwards all others to the controller.
     """
-    times = Counter((each.resource_type, each.resource_name) for each in call.request.resources)
-    outcomes = [_outcome(_check_request, each, times) for each in call.request.resources]
-    outcomes = [
-        error or _outcome(_resource, call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
-        for each, error in zip(call.request.resources, outcomes, strict=True)
+    resources = call.request.resources
+    times = Counter((each.resource_type, each.resource_name) for each in resources)
+    errors = [
+        outcome_of(_check_request, each, times)
+        or outcome_of(_check_resource, call, AclOperation.ALTER_CONFIGS, each.resource_type, each.resource_name)
+        for each in resources
     ]
-    handed_on = [each for each, error in zip(call.request.resources, outcomes, strict=True) if error is None]
+    handed_on = [each for each, error in zip(resources, errors, strict=True) if error is None]
     lost = any(_has_unknown_operation(call.cluster.image, each) for each in handed_on)
-    for each, error in zip(call.request.resources, outcomes, strict=True):
-        outcome = error or _outcome(_change, call, each, records, lost)
-        facts = {"resource_type": each.resource_type, "resource_name": each.resource_name}
-        if outcome is None:
-            yield result(error_message=None, **facts)
-        else:
-            yield result(error_code=outcome.error, error_message=outcome.message, **facts)
-
-
-def _outcome(run: Callable[..., object], *arguments: Any) -> RequestRefusedError | None:
-    try:
-        run(*arguments)
-    except RequestRefusedError as error:
-        return error
-    return None
+    response = call.request.response_class()
+    result: Any = element_class(response, "responses")
+    responses = []
+    for each, error in zip(resources, errors, strict=True):
+        refused = error or outcome_of(_change, call, each, lost)
+        code, message = (refused.error, refused.message) if refused else (ErrorCode.NONE, None)
+        responses.append(copy_as(result, each, error_code=code, error_message=message))
+    call.respond(response(responses=tuple(responses)))
 
 
 def _check_request(resource: Any, times: Mapping[tuple[int, str], int]) -> None:
     """Raise ``RequestRefusedError`` for an invalid resource or config name in the request."""
     if times[resource.resource_type, resource.resource_name] > 1:
         raise _invalid("Each resource must appear at most once.")
-    if len({each.name for each in resource.configs}) != len(resource.configs):
+    changes = _changes(resource)
+    if len({name for name, _, _ in changes}) != len(changes):
         raise _invalid("Error due to duplicate config keys")
-    _check_values(resource.configs)
+    nulls = [name for name, operation, value in changes if value is None and operation != AlterConfigOp.DELETE]
+    if nulls:
+        raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
+
+
+def _changes(resource: Any) -> list[tuple[str, int, str | None]]:
+    """Return the name, the operation and the value of each config. AlterConfigs only sets configs."""
+    return [(each.name, getattr(each, "config_operation", AlterConfigOp.SET), each.value) for each in resource.configs]
 
 
 def _has_unknown_operation(image: MetadataImage, resource: Any) -> bool:
@@ -233,95 +206,60 @@ def _has_unknown_operation(image: MetadataImage, resource: Any) -> bool:
     """
     if resource.resource_type in _OF_ONE_BROKER:
         return False
-    changes = [
-        (each.name, getattr(each, "config_operation", AlterConfigOp.SET), each.value) for each in resource.configs
-    ]
+    changes = _changes(resource)
     known = list(takewhile(lambda change: change[1] in list(AlterConfigOp), changes))
     if len(known) == len(changes):
         return False
     kind = ConfigResourceType(resource.resource_type)
-    return _outcome(check_operations, image, kind, resource.resource_name, known) is None
+    return outcome_of(check_operations, image, kind, resource.resource_name, known) is None
 
 
-def _change(
-    call: ServerCall[Any],
-    resource: Any,
-    records: Callable[[ConfigResourceType, Any], Iterable[MetadataRecord]],
-    lost: bool,
-) -> None:
-    kind = ConfigResourceType(resource.resource_type)
+def _change(call: ServerCall[Any], resource: Any, lost: bool) -> None:
+    kind, name, changes = ConfigResourceType(resource.resource_type), resource.resource_name, _changes(resource)
+    incremental = isinstance(call.request, IncrementalAlterConfigsRequest)
     if lost and kind not in _OF_ONE_BROKER:
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if kind is ConfigResourceType.BROKER_LOGGER and not incremental:
+        raise _invalid("Unexpected resource type BROKER_LOGGER.")
+    if kind is ConfigResourceType.BROKER_LOGGER or (kind is ConfigResourceType.BROKER and name):
+        check_broker_id(call, name, f"{call.session.broker_id}, but", "Node")
     if kind is ConfigResourceType.BROKER_LOGGER:
-        _change_loggers(call, resource)
+        change_levels(changes, validate_only=call.request.validate_only)
         return
-    if kind is ConfigResourceType.BROKER and resource.resource_name:
-        _check_this_broker(call, resource.resource_name)
-    changes = list(records(kind, resource))
+    image, configs = call.cluster.image, call.cluster.configs
+    if incremental:
+        records = alter_configs(image, configs, kind, name, changes)
+    else:
+        records = replace_configs(image, configs, kind, name, {config: value for config, _, value in changes})
     if lost:
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    if changes and not call.request.validate_only:
-        call.cluster.commit(changes)
-
-
-def _change_loggers(call: ServerCall[Any], resource: Any) -> None:
-    if not isinstance(call.request, IncrementalAlterConfigsRequest):
-        raise _invalid("Unexpected resource type BROKER_LOGGER.")
-    _check_this_broker(call, resource.resource_name)
-    changes = [(each.name, each.config_operation, each.value) for each in resource.configs]
-    change_levels(changes, validate_only=call.request.validate_only)
-
-
-def _invalid(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_REQUEST, message)
-
-
-def _check_values(configs: Iterable[Any]) -> None:
-    """Raise ``RequestRefusedError`` for configs without a value. Only deleted configs need none."""
-    operations = ((each, getattr(each, "config_operation", AlterConfigOp.SET)) for each in configs)
-    nulls = [each.name for each, operation in operations if each.value is None and operation != AlterConfigOp.DELETE]
-    if nulls:
-        raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
-
-
-def _check_this_broker(call: ServerCall[Any], name: str) -> None:
-    """Refuse to change the configs of a broker other than the receiving one, as Kafka does."""
-    if not name.lstrip("-").isdecimal():
-        raise _invalid(f"Node id must be an integer, but it is: {name}")
-    if int(name) != call.session.broker_id:
-        raise _invalid(f"Unexpected broker id, expected {call.session.broker_id}, but received {name}")
+    if records and not call.request.validate_only:
+        call.cluster.commit(records)
 
 
 def _list_config_resources(call: ServerCall[ListConfigResourcesRequest]) -> None:
     call.require_cluster(AclOperation.DESCRIBE_CONFIGS)
     image = call.cluster.image
-    listed: dict[int, Callable[[], Iterable[str]]] = {
-        ConfigResourceType.GROUP: lambda: _with_configs(call, ConfigResourceType.GROUP),
-        ConfigResourceType.CLIENT_METRICS: lambda: _with_configs(call, ConfigResourceType.CLIENT_METRICS),
-        ConfigResourceType.BROKER_LOGGER: lambda: (str(each.id) for each in image.alive()),
-        ConfigResourceType.BROKER: lambda: (str(each.id) for each in image.alive()),
-        ConfigResourceType.TOPIC: lambda: image.topics,
+    brokers = [str(each.id) for each in image.alive()]
+    listed: dict[int, Iterable[str]] = {
+        ConfigResourceType.GROUP: [name for kind, name in image.configs if kind == ConfigResourceType.GROUP],
+        ConfigResourceType.CLIENT_METRICS: [
+            name for kind, name in image.configs if kind == ConfigResourceType.CLIENT_METRICS
+        ],
+        ConfigResourceType.BROKER_LOGGER: brokers,
+        ConfigResourceType.BROKER: brokers,
+        ConfigResourceType.TOPIC: image.topics,
     }
-    if call.version == 0:
-        wanted = {int(ConfigResourceType.CLIENT_METRICS)}
-    else:
-        wanted = set(call.request.resource_types or listed)
+    wanted = set(call.request.resource_types or listed) if call.version else {int(ConfigResourceType.CLIENT_METRICS)}
     if not wanted <= listed.keys():
         raise RequestRefusedError(ErrorCode.UNSUPPORTED_VERSION)
-    call.respond(
-        ListConfigResourcesResponse(
-            config_resources=tuple(
-                ConfigResource(resource_name=name, resource_type=kind)
-                for kind, names in listed.items()
-                if kind in wanted
-                for name in names()
-            )
-        )
+    found = (
+        ConfigResource(resource_name=name, resource_type=kind)
+        for kind, names in listed.items()
+        if kind in wanted
+        for name in names
     )
-
-
-def _with_configs(call: ServerCall[Any], kind: ConfigResourceType) -> list[str]:
-    return [name for each, name in call.cluster.image.configs if each == kind]
+    call.respond(ListConfigResourcesResponse(config_resources=tuple(found)))
 
 
 def attach(cluster: BrokerInterface) -> None:
@@ -344,6 +282,6 @@ def _log_effects(cluster: BrokerInterface, delta: MetadataDelta) -> None:
 HANDLERS: Final = (
     ApiHandler(DescribeConfigsRequest, _describe_configs),
     ApiHandler(AlterConfigsRequest, _alter_configs),
-    ApiHandler(IncrementalAlterConfigsRequest, _incremental_alter_configs),
+    ApiHandler(IncrementalAlterConfigsRequest, _alter_configs),
     ApiHandler(ListConfigResourcesRequest, _list_config_resources),
 )

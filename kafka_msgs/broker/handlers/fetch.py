@@ -53,7 +53,8 @@ def preferred_replica(call: ServerCall[FetchRequest], led: LeaderPartition, offs
     used, as in Kafka.
     """
     state, rack, image = led.state, call.request.rack_id, call.cluster.image
-    if call.version < FIRST_WITH_RACKS or not rack or state.leader != call.session.broker_id:
+    is_leader = state.leader == call.session.broker_id
+    if call.version < FIRST_WITH_RACKS or not rack or not is_leader or _is_follower(call.request):
         return None
     if call.cluster.configs.text("replica.selector.class") != _SELECTOR:
         return None
@@ -83,7 +84,7 @@ def _fetch(call: ServerCall[FetchRequest]) -> None:
     if call.request.max_wait_ms <= 0 or reading.complete(_min_bytes(call)):
         _answer(call, fetch, reading)
     else:
-        _DelayedFetch(call, fetch).begin(reading)
+        _DelayedFetch(call, fetch, reading)
 
 
 def _sessions(call: ServerCall[FetchRequest]) -> FetchSessionCache:
@@ -124,16 +125,12 @@ class _DelayedFetch:
     Only changed partitions are checked again, like in Kafka's per-partition ``DelayedFetch``.
     """
 
-    def __init__(self, call: ServerCall[FetchRequest], fetch: FetchContext) -> None:
+    def __init__(self, call: ServerCall[FetchRequest], fetch: FetchContext, reading: _FetchRead) -> None:
         self._call, self._fetch = call, fetch
-
-    def begin(self, reading: _FetchRead) -> None:
-        """Watch the partitions."""
-        cluster = self._call.cluster
         self._open, self._sizes, self._size = reading.open, reading.sizes, reading.size
-        self._watch = cluster.log_manager.watch(reading.open, self._look)
-        self._timer = cluster.call_later(self._call.request.max_wait_ms, self._expire)
-        self._stay = self._call.session.on_close(self._cancel)
+        self._watch = call.cluster.log_manager.watch(reading.open, self._look)
+        self._timer = call.cluster.call_later(call.request.max_wait_ms, self._expire)
+        self._stay = call.session.on_close(self._cancel)
 
     def _look(self) -> None:
         """Respond if the available bytes suffice, counting each partition up to its own limit."""
@@ -148,9 +145,7 @@ class _DelayedFetch:
             self._expire()
 
     def _expire(self) -> None:
-        self._end(_read(self._call, self._fetch))
-
-    def _end(self, reading: _FetchRead) -> None:
+        reading = _read(self._call, self._fetch)
         self._stay()
         self._cancel()
         _answer(self._call, self._fetch, reading)
@@ -171,7 +166,8 @@ def _read(call: ServerCall[FetchRequest], fetch: FetchContext) -> _FetchRead:
     for asked in fetch.partitions:
         try:
             topic = find_topic(call, asked.topic, asked.topic_id if by_id else None, AclOperation.READ)
-            _check_there(call, topic.id, asked.wanted.partition)
+            if call.cluster.image.partition(topic.id, asked.wanted.partition) is None:
+                raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         except RequestRefusedError as error:
             reading.refused.append((asked, evolve(_failed(asked, error), aborted_transactions=())))
             continue
@@ -199,10 +195,6 @@ def _served(call: ServerCall[FetchRequest], topic: TopicImage, asked: CachedPart
     return get_leader_partition(call, topic, asked.wanted.partition, epoch, or_followed=or_followed)
 
 
-def _preferred(call: ServerCall[FetchRequest], led: LeaderPartition, wanted: FetchPartition) -> int | None:
-    return None if _is_follower(call.request) else preferred_replica(call, led, wanted.fetch_offset)
-
-
 def _max_bytes(call: ServerCall[FetchRequest]) -> int:
     """Return the maximum response size in bytes. Exceeding the client's quota would throttle a consumer forever."""
     most = min(call.request.max_bytes, call.cluster.configs.number("fetch.max.bytes"))
@@ -223,16 +215,11 @@ def _readable(call: ServerCall[FetchRequest], key: PartitionKey, asked: CachedPa
     try:
         led = _served(call, topic, asked)
         log = led.log
-        if _diverging(log, wanted) is not None or _preferred(call, led, wanted) is not None:
+        if _diverging(log, wanted) is not None or preferred_replica(call, led, wanted.fetch_offset) is not None:
             return None
         return log.readable(wanted.fetch_offset, wanted.partition_max_bytes, **_visible(call, led))
     except RequestRefusedError:
         return None
-
-
-def _check_there(call: ServerCall[FetchRequest], topic_id: Any, partition: int) -> None:
-    if call.cluster.image.partition(topic_id, partition) is None:
-        raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _read_partition(
@@ -244,24 +231,24 @@ def _read_partition(
         "high_watermark": view.limit(log.high_watermark),
         "last_stable_offset": view.limit(log.last_stable_offset),
         "log_start_offset": view.start_of(log),
+        "aborted_transactions": None,
     }
     diverging = _diverging(log, wanted)
     if diverging is not None:
-        return PartitionData(**offsets, aborted_transactions=None, diverging_epoch=diverging, records=b"")
-    preferred = _preferred(call, led, wanted)
+        return PartitionData(**offsets, diverging_epoch=diverging, records=b"")
+    preferred = preferred_replica(call, led, wanted.fetch_offset)
     if preferred is not None:
-        return PartitionData(**offsets, aborted_transactions=None, preferred_read_replica=preferred, records=b"")
+        return PartitionData(**offsets, preferred_read_replica=preferred, records=b"")
     view.check(log, wanted.fetch_offset)
     at_most = min(wanted.partition_max_bytes, left)
     found = log.read(wanted.fetch_offset, max(0, at_most), min_one_batch=min_one, **_visible(call, led))
     if at_most < 0 and wanted.fetch_offset < log.high_watermark:
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    aborted = None
     if found.aborted is not None:
-        aborted = tuple(
+        offsets["aborted_transactions"] = tuple(
             AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset) for each in found.aborted
         )
-    return PartitionData(**offsets, aborted_transactions=aborted, records=concat_records(found.data))
+    return PartitionData(**offsets, records=concat_records(found.data))
 
 
 def _is_follower(request: FetchRequest) -> bool:
@@ -335,10 +322,8 @@ def _answer(call: ServerCall[FetchRequest], fetch: FetchContext, reading: _Fetch
         call.respond(FetchResponse(session_id=fetch.session_id))
         return
     _sessions(call).answered(fetch, chosen, call.cluster.now)
-    nodes: tuple[NodeEndpoint, ...] = ()
-    if call.version >= _FIRST_WITH_LEADERS:
-        leaders = [data.current_leader.leader_id for _, data in chosen if data.error_code in _MOVED]
-        nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
+    moved = (data for _, data in chosen if call.version >= _FIRST_WITH_LEADERS and data.error_code in _MOVED)
+    nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, (data.current_leader.leader_id for data in moved)))
     call.respond(FetchResponse(session_id=fetch.session_id, responses=responses, node_endpoints=nodes))
 
 

@@ -6,14 +6,15 @@ COORDINATOR_NOT_AVAILABLE while it creates the topic; here the topic exists imme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from kafka_msgs.broker.coordinators.leadership import auto_create_topic, leader_of
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import SharePartitionKey
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -28,14 +29,6 @@ _SHARE_SINCE: Final = 6
 """The first versions with several keys per request, and with share partition keys."""
 
 
-def _may_see(kind: ResourceType, error: ErrorCode) -> Callable[[ServerCall[Any], str], None]:
-    def check(call: ServerCall[Any], key: str) -> None:
-        if not call.allows(AclOperation.DESCRIBE, kind, key):
-            raise RequestRefusedError(error)
-
-    return check
-
-
 def _check_share(call: ServerCall[Any], key: str) -> None:
     if call.version < _SHARE_SINCE:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
@@ -44,22 +37,12 @@ def _check_share(call: ServerCall[Any], key: str) -> None:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
-class _Kind(NamedTuple):
-    """A key type: its internal topic and its authorization check."""
-
-    topic: str
-    check: Callable[[ServerCall[Any], str], None]
-
-
-_KINDS: Final[Mapping[int, _Kind]] = {
-    0: _Kind(CONSUMER_OFFSETS, _may_see(ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED)),
-    1: _Kind(
-        TRANSACTION_STATE,
-        _may_see(ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-    ),
-    2: _Kind(SHARE_GROUP_STATE, _check_share),
+_KINDS: Final[Mapping[int, tuple[str, ResourceType | None]]] = {
+    0: (CONSUMER_OFFSETS, ResourceType.GROUP),
+    1: (TRANSACTION_STATE, ResourceType.TRANSACTIONAL_ID),
+    2: (SHARE_GROUP_STATE, None),
 }
-"""The key types, by Kafka's numbers (``CoordinatorType``)."""
+"""The internal topics and the ACL resource types of the key types, by Kafka's numbers (``CoordinatorType``)."""
 
 
 def _find(call: ServerCall[FindCoordinatorRequest]) -> None:
@@ -69,12 +52,10 @@ def _find(call: ServerCall[FindCoordinatorRequest]) -> None:
     if call.version < _SEVERAL_SINCE:
         found = _found(call, request.key)
         call.respond(
-            FindCoordinatorResponse(
-                error_code=found.error_code,
+            copy_as(
+                FindCoordinatorResponse,
+                found,
                 error_message=ERROR_TEXTS.get(ErrorCode(found.error_code)) if found.error_code else "NONE",
-                node_id=found.node_id,
-                host=found.host,
-                port=found.port,
             )
         )
         return
@@ -91,15 +72,18 @@ def _found(call: ServerCall[FindCoordinatorRequest], key: str) -> Coordinator:
 
 
 def _leader(call: ServerCall[FindCoordinatorRequest], key: str) -> int:
-    kind = _KINDS[call.request.key_type]
-    kind.check(call, key)
+    topic_name, kind = _KINDS[call.request.key_type]
+    if kind is None:
+        _check_share(call, key)
+    else:
+        call.require(AclOperation.DESCRIBE, kind, key)
     image = call.cluster.image
-    if kind.topic not in image.topics:
-        auto_create_topic(call.cluster, kind.topic)
-    topic = image.topics.get(kind.topic)
+    if topic_name not in image.topics:
+        auto_create_topic(call.cluster, topic_name)
+    topic = image.topics.get(topic_name)
     leader = None
     if topic is not None:
-        leader = leader_of(call.cluster, kind.topic, partition_for_key(key, len(topic.partitions)))
+        leader = leader_of(call.cluster, topic_name, partition_for_key(key, len(topic.partitions)))
     if leader is None or call.session.listener.name not in image.brokers[leader].endpoints:
         raise RequestRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader

@@ -17,7 +17,8 @@ from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import join_transaction
-from kafka_msgs.broker.handlers.groups import require_group
+from kafka_msgs.broker.handlers.partition_access import find_topic
+from kafka_msgs.broker.handlers.response_parts import group_by_key
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -72,39 +73,23 @@ class _CheckedTopics(NamedTuple):
 
 def _sort(call: ServerCall[Any], topics: Iterable[Any], *, by_id: bool = False) -> _CheckedTopics:
     """Separate topics that are unknown or unauthorized, and partitions that do not exist."""
-    image = call.cluster.image
     good: list[Any] = []
     bad: list[tuple[Any, ErrorCode]] = []
     for topic in topics:
-        found = image.topics_by_id.get(topic.topic_id) if by_id else image.topics.get(topic.name)
-        if found is None and by_id:
-            bad.append((topic, ErrorCode.UNKNOWN_TOPIC_ID))
-        elif not call.allows(AclOperation.READ, ResourceType.TOPIC, found.name if found else topic.name):
-            bad.append((topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        elif found is None:
-            bad.append((topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        else:
-            known, unknown = _divide(topic.partitions, partial(_exists, len(found.partitions)))
-            if unknown:
-                bad.append((evolve(topic, partitions=unknown), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            if known:
-                ids = {"topic_id": found.id} if hasattr(topic, "topic_id") else {}
-                good.append(evolve(topic, name=found.name, partitions=known, **ids))
+        try:
+            found = find_topic(call, topic.name, topic.topic_id if by_id else None, AclOperation.READ)
+        except RequestRefusedError as error:
+            bad.append((topic, ErrorCode(error.error)))
+            continue
+        indexes = range(len(found.partitions))
+        known = tuple(each for each in topic.partitions if each.partition_index in indexes)
+        unknown = tuple(each for each in topic.partitions if each.partition_index not in indexes)
+        if unknown:
+            bad.append((evolve(topic, partitions=unknown), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if known:
+            ids = {"topic_id": found.id} if hasattr(topic, "topic_id") else {}
+            good.append(evolve(topic, name=found.name, partitions=known, **ids))
     return _CheckedTopics(tuple(good), bad, by_id)
-
-
-def _exists(count: int, partition: Any) -> bool:
-    """Return whether a topic with ``count`` partitions contains this one."""
-    return partition.partition_index in range(count)
-
-
-def _divide(items: Iterable[Any], belongs: Callable[[Any], bool]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the items that belong and the remaining items, each in their order."""
-    good: list[Any] = []
-    bad: list[Any] = []
-    for each in items:
-        (good if belongs(each) else bad).append(each)
-    return tuple(good), tuple(bad)
 
 
 def _ask(call: ServerCall[Any], topics: _CheckedTopics, ask: Callable[[Any, Callable[[Any], None]], None]) -> None:
@@ -125,47 +110,35 @@ def _merged(request: Any, answered: Iterable[Any], topics: _CheckedTopics, versi
     if not topics.bad:
         return tuple(answered)
     place = "topic_id" if topics.by_id else "name"
-    merged: dict[Any, list[Any]] = {}
-    for topic, error in topics.bad:
-        failed = _failed_topic(request, topic, error, version)
-        if topics.by_id:
-            failed = evolve(failed, topic_id=topic.topic_id)
-        merged.setdefault(getattr(failed, place), []).append(failed)
-    for each in answered:
-        merged.setdefault(getattr(each, place), []).append(each)
+    failed = [_failed_topic(request, topic, error, version, topics.by_id) for topic, error in topics.bad]
+    merged = group_by_key((getattr(each, place), each) for each in (*failed, *answered))
     return tuple(map(_joined_parts, merged.values()))
 
 
-def _failed_topic(request: Any, topic: Any, error: ErrorCode, version: int) -> Any:
+def _failed_topic(request: Any, topic: Any, error: ErrorCode, version: int, by_id: bool) -> Any:
     """Return a response topic with the same error for all partitions."""
     if isinstance(request, OffsetDeleteRequest):
-        return OffsetDeleteResponseTopic(
-            name=topic.name,
-            partitions=tuple(
-                OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=error)
-                for each in topic.partitions
-            ),
-        )
+        indexes = (each.partition_index for each in topic.partitions)
+        parts = (OffsetDeleteResponsePartition(partition_index=index, error_code=error) for index in indexes)
+        return OffsetDeleteResponseTopic(name=topic.name, partitions=tuple(parts))
     (failed,) = error_response(evolve(request, topics=(topic,)), error, version).topics
-    return failed
+    return evolve(failed, topic_id=topic.topic_id) if by_id else failed
 
 
-def _joined_parts(parts: list[Any]) -> Any:
+def _joined_parts(parts: tuple[Any, ...]) -> Any:
     """Return one response topic from its parts."""
-    if len(parts) == 1:
-        return parts[0]
     return evolve(parts[0], partitions=tuple(chain.from_iterable(each.partitions for each in parts)))
 
 
 def _commit(call: ServerCall[OffsetCommitRequest]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
     topics = _sort(call, call.request.topics, by_id=call.version >= _TOPIC_IDS_SINCE)
     host = GroupCoordinatorService.of_call(call)
     _ask(call, topics, lambda request, reply: host.handle(call, request, reply))
 
 
 def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
-    require_group(call, call.request.group_id, AclOperation.DELETE)
+    call.require_group(call.request.group_id, AclOperation.DELETE)
     topics = _sort(call, call.request.topics)
     host = GroupCoordinatorService.of_call(call)
     request = evolve(call.request, topics=topics.good)
@@ -180,9 +153,8 @@ def _delete(call: ServerCall[OffsetDeleteRequest]) -> None:
 
 def _commit_in_transaction(call: ServerCall[TxnOffsetCommitRequest]) -> None:
     request = call.request
-    if not call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    require_group(call, request.group_id)
+    call.require(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+    call.require_group(request.group_id)
 
     def ask(part: TxnOffsetCommitRequest, reply: Callable[[Any], None]) -> None:
         _joined(call, part, lambda response: reply(_known_errors(response, call.version)))
@@ -213,7 +185,8 @@ def _joined(
         except RequestRefusedError as error:
             reply(error_response(request, error.error, call.version))
             return
-    host.handle_in_transaction(call, request, reply, producer, guard)
+    with host.guarding(producer, guard):
+        host.handle(call, request, reply)
 
 
 def _known_errors(response: TxnOffsetCommitResponse, version: int) -> TxnOffsetCommitResponse:
@@ -221,19 +194,12 @@ def _known_errors(response: TxnOffsetCommitResponse, version: int) -> TxnOffsetC
     if version >= _LOADING_SINCE:
         return response
     loading, unavailable = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return evolve(
-        response,
-        topics=tuple(
-            evolve(
-                topic,
-                partitions=tuple(
-                    evolve(each, error_code=unavailable) if each.error_code == loading else each
-                    for each in topic.partitions
-                ),
-            )
-            for topic in response.topics
-        ),
-    )
+
+    def known(part: Any) -> Any:
+        return evolve(part, error_code=unavailable) if part.error_code == loading else part
+
+    topics = (evolve(topic, partitions=tuple(map(known, topic.partitions))) for topic in response.topics)
+    return evolve(response, topics=tuple(topics))
 
 
 def _fetch(call: ServerCall[OffsetFetchRequest]) -> None:
@@ -260,9 +226,9 @@ def _fetch_one(call: ServerCall[OffsetFetchRequest]) -> None:
     Topics that the client may not see receive an error, or are omitted if it requests all topics.
     """
     request = call.request
-    require_group(call, request.group_id, AclOperation.DESCRIBE)
-    seen, hidden = _divide(request.topics or (), lambda each: _sees(call, each.name))
-    visible = None if request.topics is None else seen
+    call.require_group(request.group_id, AclOperation.DESCRIBE)
+    hidden = tuple(each for each in request.topics or () if not _sees(call, each.name))
+    visible = request.topics and tuple(each for each in request.topics if _sees(call, each.name))
 
     def complete(response: OffsetFetchResponse) -> None:
         topics = tuple(each for each in response.topics if _sees(call, each.name))

@@ -6,8 +6,8 @@ add authorized operations and remove topics that the client must not see. The so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from attrs import evolve, frozen
 
@@ -16,7 +16,6 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
-from kafka_msgs.message import Request
 from kafka_msgs.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafka_msgs.messages.consumer_group_describe_response import DescribedGroup as ConsumerGroup
 from kafka_msgs.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -34,17 +33,7 @@ from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbea
 from kafka_msgs.messages.sync_group_request import SyncGroupRequest
 from kafka_msgs.wire import error_response
 
-__all__ = [
-    "HANDLERS",
-    "DescribeGroupsApi",
-    "attach",
-    "check_share_member",
-    "describe",
-    "require_group",
-    "require_topics",
-]
-
-R = TypeVar("R", bound=Request[Any])
+__all__ = ["HANDLERS", "DescribeGroupsApi", "attach", "check_share_member", "describe"]
 
 _NAMES_SINCE: Final = 5
 _LONGEST_MEMBER_ID: Final = 36
@@ -59,31 +48,16 @@ _NO_NAMES_SINCE: Final = 7
 attach = GroupCoordinatorService.attach
 
 
-def require_group(call: ServerCall[Any], group_id: str, operation: AclOperation = AclOperation.READ) -> None:
-    """Raise ``RequestRefusedError`` with GROUP_AUTHORIZATION_FAILED without this permission on the group."""
-    if not call.allows(operation, ResourceType.GROUP, group_id):
-        raise RequestRefusedError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-
-
-def require_topics(
-    call: ServerCall[Any], names: Sequence[str] | None, operation: AclOperation = AclOperation.DESCRIBE
-) -> None:
-    """Raise ``RequestRefusedError`` with TOPIC_AUTHORIZATION_FAILED without this permission on all topics."""
-    if not all(call.allows(operation, ResourceType.TOPIC, name) for name in names or ()):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-
-
-def _host(call: ServerCall[Any]) -> GroupCoordinatorService:
-    return GroupCoordinatorService.of_call(call)
+_host = GroupCoordinatorService.of_call
 
 
 def _member(call: ServerCall[Any]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
     _host(call).handle(call)
 
 
 def _join(call: ServerCall[JoinGroupRequest]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
 
     def named(response: JoinGroupResponse) -> None:
         name = response.protocol_name or None
@@ -105,13 +79,13 @@ def check_share_member(member_id: str | None) -> None:
 
 
 def _heartbeat(call: ServerCall[Any]) -> None:
-    require_group(call, call.request.group_id)
-    require_topics(call, call.request.subscribed_topic_names)
+    call.require_group(call.request.group_id)
+    call.require(AclOperation.DESCRIBE, ResourceType.TOPIC, *(call.request.subscribed_topic_names or ()))
     _host(call).handle(call)
 
 
 def _share_heartbeat(call: ServerCall[ShareGroupHeartbeatRequest]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
     check_share_member(call.request.member_id)
     _heartbeat(call)
 

@@ -38,6 +38,7 @@ T = TypeVar("T")
 P = TypeVar("P", ListOffsetsPartition, DeleteRecordsPartition)
 
 _CONSUMER: Final = -1
+_FIRST_WITH_EPOCHS: Final = 4
 _ISOLATIONS: Final[tuple[IsolationLevel, IsolationLevel]] = ("read_uncommitted", "read_committed")
 _NEWER_TIMESTAMPS: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
 """Special timestamps with the first version that supports each. -1 and -2 are supported by all versions."""
@@ -86,49 +87,43 @@ def _list_offsets(call: ServerCall[ListOffsetsRequest]) -> None:
 def _listed(
     call: ServerCall[ListOffsetsRequest], topic: str, asked: ListOffsetsPartition, times: int
 ) -> ListOffsetsPartitionResponse:
+    def part(**fields: Any) -> ListOffsetsPartitionResponse:
+        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, **fields)
+
     if times > 1:
-        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST)
+        return part(error_code=ErrorCode.INVALID_REQUEST)
     if asked.timestamp < -2 and call.version < _NEWER_TIMESTAMPS.get(asked.timestamp, 2**15):
-        return ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index, error_code=ErrorCode.UNSUPPORTED_VERSION
-        )
+        return part(error_code=ErrorCode.UNSUPPORTED_VERSION)
     isolation = _ISOLATIONS[call.request.isolation_level == 1] if call.request.replica_id == _CONSUMER else None
     found = _on_led(
         call,
         topic,
         asked.partition_index,
         asked.current_leader_epoch,
-        # Brokers may query all topics, consumers only the ones they may describe (KIP-320).
-        None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
+        _describe_permission(call),
         lambda log: log.offset_for_timestamp(asked.timestamp, isolation),
     )
     if isinstance(found, ErrorCode):
-        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=found)
+        return part(error_code=found)
     if found is None:
-        return ListOffsetsPartitionResponse(partition_index=asked.partition_index)
-    return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
-        timestamp=found.timestamp,
-        offset=found.offset,
-        leader_epoch=found.leader_epoch if call.version >= _FIRST_WITH_EPOCHS else -1,
-    )
+        return part()
+    epoch = found.leader_epoch if call.version >= _FIRST_WITH_EPOCHS else -1
+    return part(timestamp=found.timestamp, offset=found.offset, leader_epoch=epoch)
 
 
-_FIRST_WITH_EPOCHS: Final = 4
+def _describe_permission(call: ServerCall[Any]) -> AclOperation | None:
+    """Return the required permission. Brokers may query all topics, without one (KIP-320)."""
+    return None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE
 
 
 def _offset_for_leader_epoch(call: ServerCall[OffsetForLeaderEpochRequest]) -> None:
-    call.respond(
-        OffsetForLeaderEpochResponse(
-            topics=tuple(
-                OffsetForLeaderTopicResult(
-                    topic=topic.topic,
-                    partitions=tuple(_epoch_end(call, topic.topic, each) for each in topic.partitions),
-                )
-                for topic in call.request.topics
-            )
+    topics = (
+        OffsetForLeaderTopicResult(
+            topic=topic.topic, partitions=tuple(_epoch_end(call, topic.topic, each) for each in topic.partitions)
         )
+        for topic in call.request.topics
     )
+    call.respond(OffsetForLeaderEpochResponse(topics=tuple(topics)))
 
 
 def _epoch_end(
@@ -139,8 +134,7 @@ def _epoch_end(
         topic,
         asked.partition,
         asked.current_leader_epoch,
-        # Brokers may query all topics, consumers only the ones they may describe (KIP-320).
-        None if call.allows_cluster(AclOperation.CLUSTER_ACTION) else AclOperation.DESCRIBE,
+        _describe_permission(call),
         lambda log: log.end_offset_for_epoch(asked.leader_epoch),
     )
     if isinstance(end, ErrorCode):
@@ -166,9 +160,8 @@ def _deleted(
         return log.delete_records(asked.offset)
 
     low = _on_led(call, topic, asked.partition_index, -1, AclOperation.DELETE, delete)
-    if isinstance(low, ErrorCode):
-        return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=-1, error_code=low)
-    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low)
+    error, low = (low, -1) if isinstance(low, ErrorCode) else (ErrorCode.NONE, low)
+    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low, error_code=error)
 
 
 HANDLERS: Final = (

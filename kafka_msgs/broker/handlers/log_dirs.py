@@ -110,17 +110,13 @@ def _existing(path: Path) -> Path:
 
 
 def _describe_producers(call: ServerCall[DescribeProducersRequest]) -> None:
-    call.respond(
-        DescribeProducersResponse(
-            topics=tuple(
-                TopicResponse(
-                    name=topic.name,
-                    partitions=tuple(_producers(call, topic.name, each) for each in topic.partition_indexes),
-                )
-                for topic in call.request.topics
-            )
+    topics = (
+        TopicResponse(
+            name=topic.name, partitions=tuple(_producers(call, topic.name, each) for each in topic.partition_indexes)
         )
+        for topic in call.request.topics
     )
+    call.respond(DescribeProducersResponse(topics=tuple(topics)))
 
 
 def _producers(call: ServerCall[DescribeProducersRequest], topic: str, partition: int) -> PartitionResponse:
@@ -129,14 +125,11 @@ def _producers(call: ServerCall[DescribeProducersRequest], topic: str, partition
         found = find_topic(call, topic, None, AclOperation.READ)
         log = get_leader_partition(call, found, partition, or_followed=True).log
     except RequestRefusedError as error:
-        return PartitionResponse(
-            partition_index=partition,
-            error_code=error.error,
-            error_message=error.message or _text(call, topic, ErrorCode(error.error)),
-        )
-    return PartitionResponse(
-        partition_index=partition, active_producers=tuple(map(_described, log.producers.states.values()))
-    )
+        code = ErrorCode(error.error)
+        message = error.message or _text(call, topic, code)
+        return PartitionResponse(partition_index=partition, error_code=code, error_message=message)
+    active = tuple(map(_described, log.producers.states.values()))
+    return PartitionResponse(partition_index=partition, active_producers=active)
 
 
 def _text(call: ServerCall[DescribeProducersRequest], topic: str, error: ErrorCode) -> str | None:

@@ -48,8 +48,8 @@ def find_topic(call: ServerCall[Any], name: str, topic_id: UUID | None, operatio
     topic = image.topics.get(name) if topic_id is None else image.topics_by_id.get(topic_id)
     if topic is None and topic_id is not None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
-    if operation is not None and not call.allows(operation, ResourceType.TOPIC, topic.name if topic else name):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if operation is not None:
+        call.require(operation, ResourceType.TOPIC, topic.name if topic else name)
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return topic
@@ -65,17 +65,16 @@ def get_leader_partition(
     Raises ``RequestRefusedError`` with UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or
     UNKNOWN_LEADER_EPOCH.
     """
-    cluster = call.cluster
+    cluster, broker_id = call.cluster, call.session.broker_id
     log = cluster.log_manager.get((topic.id, partition))
     state = cluster.image.partition(topic.id, partition)
     if log is None or state is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    here = call.session.broker_id in state.replicas
+    here = broker_id in state.replicas
     if here and leader_epoch not in (-1, state.leader_epoch):
         older = leader_epoch < state.leader_epoch
         raise RequestRefusedError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
-    broker_id = call.session.broker_id
-    if state.leader != broker_id and not (or_followed and broker_id in state.replicas):
+    if state.leader != broker_id and not (or_followed and here):
         raise RequestRefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     return LeaderPartition(state, log)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from attrs import Factory, define, evolve
@@ -47,9 +47,7 @@ _COORDINATOR_ERRORS: Final = frozenset(
 _FIRST_THAT_ADDS_PARTITIONS: Final = 12
 _FIRST_WITH_LEADERS: Final = 10
 _FIRST_WITH_IDS: Final = 13
-_TEXTS: Final[Mapping[IntEnum, str]] = {
-    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
-}
+_TEXTS: Final[Mapping[IntEnum, str]] = {ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction"}
 """The errors with a message after a query to the transaction coordinator."""
 _WITHOUT_START: Final = frozenset(
     {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE}
@@ -94,7 +92,7 @@ def _produce(call: ServerCall[ProduceRequest]) -> None:
         return
     waiting = [part for _, parts in topics for part in parts if not _replicated(part)]
     if request.acks == _ALL and waiting and request.timeout_ms > 0:
-        _DelayedProduce(call, topics, waiting).begin()
+        _DelayedProduce(call, topics, waiting)
     else:
         _answer(call, topics)
 
@@ -148,17 +146,13 @@ def _replicated(part: _PartitionResult) -> bool:
 
 
 class _DelayedProduce:
-    """The wait of an ``acks=-1`` request for partitions whose high watermark is held back."""
+    """The wait of an ``acks=-1`` request for partitions whose high watermark is held back, until it times out."""
 
     def __init__(self, call: ServerCall[ProduceRequest], topics: _Topics, waiting: list[_PartitionResult]) -> None:
         self._call, self._topics, self._waiting = call, topics, waiting
-
-    def begin(self) -> None:
-        """Watch the partitions until the request times out."""
-        cluster = self._call.cluster
-        keys = [(part.log.topic_id, part.log.partition) for part in self._waiting if part.log is not None]
-        self._watch = cluster.log_manager.watch(keys, self._look)
-        self._timer = cluster.call_later(self._call.request.timeout_ms, self._expire)
+        keys = [(part.log.topic_id, part.log.partition) for part in waiting if part.log is not None]
+        self._watch = call.cluster.log_manager.watch(keys, self._look)
+        self._timer = call.cluster.call_later(call.request.timeout_ms, self._expire)
 
     def _look(self) -> None:
         if all(map(_replicated, self._waiting)):
@@ -167,8 +161,8 @@ class _DelayedProduce:
     def _expire(self) -> None:
         for part in self._waiting:
             if not _replicated(part):
-                index = part.response.index
-                part.response = _failed(self._call, index, RequestRefusedError(ErrorCode.REQUEST_TIMED_OUT))
+                timed_out = RequestRefusedError(ErrorCode.REQUEST_TIMED_OUT)
+                part.response = _failed(self._call, part.response.index, timed_out)
         self._end()
 
     def _end(self) -> None:
@@ -282,16 +276,11 @@ def _failed(
     log_start_offset: int = -1,
 ) -> PartitionProduceResponse:
     response = PartitionProduceResponse(
-        index=index,
-        error_code=error.error,
-        base_offset=-1,
-        log_start_offset=log_start_offset,
-        error_message=message,
+        index=index, error_code=error.error, base_offset=-1, log_start_offset=log_start_offset, error_message=message
     )
     if isinstance(error, RefusedRecordsError):
-        response = evolve(response, error_message=error.message)
         errors = (BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=m) for i, m in error.record_errors)
-        response = evolve(response, record_errors=tuple(errors))
+        response = evolve(response, error_message=error.message, record_errors=tuple(errors))
     moved = error.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
     if state is not None and moved and call.version >= _FIRST_WITH_LEADERS:
         leader = LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
@@ -319,11 +308,9 @@ def _answer(call: ServerCall[ProduceRequest], topics: _Topics) -> None:
         part.response.current_leader.leader_id
         for _, parts in topics
         for part in parts
-        if part.response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if part.response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= _FIRST_WITH_LEADERS
     ]
-    nodes: tuple[Any, ...] = ()
-    if call.version >= _FIRST_WITH_LEADERS:
-        nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
+    nodes = tuple(NodeEndpoint(**each) for each in endpoints(call, leaders))
     call.charge(call.meters.produce, call.size)
     call.respond(ProduceResponse(responses=responses, node_endpoints=nodes))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kafka_msgs.broker.controller.elections import elect_preferred, elect_unclean, replace_replicas
@@ -36,24 +36,22 @@ def _elect_leaders(call: ServerCall[ElectLeadersRequest]) -> None:
     wanted = call.request.topic_partitions
     if call.request.election_type not in list(ElectionType) and wanted != ():
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"Unknown election type {call.request.election_type}")
+    asked: list[tuple[str, Sequence[int]]]
     if wanted is None:
-        every = {name: range(len(topic.partitions)) for name, topic in call.cluster.image.topics.items()}
-        results = [
-            (name, tuple(_elected(call, name, partitions, all_of_them=True))) for name, partitions in every.items()
-        ]
+        asked = [(name, range(len(topic.partitions))) for name, topic in call.cluster.image.topics.items()]
     else:
-        results = [(each.topic, tuple(_elected(call, each.topic, each.partitions))) for each in wanted]
-    call.respond(
-        ElectLeadersResponse(
-            replica_election_results=tuple(
-                ReplicaElectionResult(topic=topic, partition_result=parts) for topic, parts in results
-            )
+        asked = [(each.topic, each.partitions) for each in wanted]
+    results = (
+        ReplicaElectionResult(
+            topic=topic, partition_result=tuple(_elected(call, topic, partitions, all_of_them=wanted is None))
         )
+        for topic, partitions in asked
     )
+    call.respond(ElectLeadersResponse(replica_election_results=tuple(results)))
 
 
 def _elected(
-    call: ServerCall[ElectLeadersRequest], topic: str, partitions: Any, *, all_of_them: bool = False
+    call: ServerCall[ElectLeadersRequest], topic: str, partitions: Iterable[int], *, all_of_them: bool
 ) -> Iterator[PartitionResult]:
     elect = elect_unclean if call.request.election_type == ElectionType.UNCLEAN else elect_preferred
     for partition in partitions:
@@ -94,16 +92,17 @@ def _alter_reassignments(call: ServerCall[AlterPartitionReassignmentsRequest]) -
     if not call.request.topics:
         call.respond(AlterPartitionReassignmentsResponse())
         return
+    topics = (
+        ReassignableTopicResponse(
+            name=topic.name, partitions=tuple(_reassigned(call, topic.name, each) for each in topic.partitions)
+        )
+        for topic in call.request.topics
+    )
     call.respond(
         AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=call.request.allow_replication_factor_change,
             error_message=None,
-            responses=tuple(
-                ReassignableTopicResponse(
-                    name=topic.name, partitions=tuple(_reassigned(call, topic.name, each) for each in topic.partitions)
-                )
-                for topic in call.request.topics
-            ),
+            responses=tuple(topics),
         )
     )
 

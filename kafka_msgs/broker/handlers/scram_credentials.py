@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from functools import partial
 from itertools import starmap
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
+from kafka_msgs.broker.handlers.response_parts import outcome_of
 from kafka_msgs.broker.security.credentials import MECHANISMS, scram_keys
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation, ScramMechanism
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
@@ -34,8 +36,6 @@ from kafka_msgs.messages.user_scram_credential_record import UserScramCredential
 __all__ = ["HANDLERS"]
 
 _Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in MECHANISMS.values()}
 _MAX_ITERATIONS: Final = 16384
@@ -57,22 +57,17 @@ def _describe(call: ServerCall[DescribeUserScramCredentialsRequest]) -> None:
 def _described(
     call: ServerCall[DescribeUserScramCredentialsRequest], user: str, repeated: bool
 ) -> DescribeUserScramCredentialsResult:
+    result = partial(DescribeUserScramCredentialsResult, user=user)
     if repeated:
-        return DescribeUserScramCredentialsResult(
-            user=user,
-            error_code=ErrorCode.DUPLICATE_RESOURCE,
-            error_message=f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
-        )
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+        return result(error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=message)
     records = (call.cluster.image.scram.get((user, number)) for number in sorted(_BY_NUMBER))
     found = [record for record in records if record is not None]
     if not found:
-        return DescribeUserScramCredentialsResult(
-            user=user,
-            error_code=ErrorCode.RESOURCE_NOT_FOUND,
-            error_message=f"Attempt to describe a user credential that does not exist: {user}",
-        )
+        message = f"Attempt to describe a user credential that does not exist: {user}"
+        return result(error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message)
     infos = tuple(CredentialInfo(mechanism=each.mechanism, iterations=each.iterations) for each in found)
-    return DescribeUserScramCredentialsResult(user=user, error_message=None, credential_infos=infos)
+    return result(error_message=None, credential_infos=infos)
 
 
 def _alter(call: ServerCall[AlterUserScramCredentialsRequest]) -> None:
@@ -83,20 +78,13 @@ def _alter(call: ServerCall[AlterUserScramCredentialsRequest]) -> None:
     for change in asked:
         before = changes.get(change.name)
         if not isinstance(before, RequestRefusedError):
-            changes[change.name] = _TWICE if before is not None else _outcome(_checked, call, change)
+            changes[change.name] = _TWICE if before is not None else outcome_of(_checked, call, change)
     outcomes = {
-        user: each if isinstance(each, RequestRefusedError) else _outcome(_record, each)
+        user: each if isinstance(each, RequestRefusedError) else outcome_of(_record, each)
         for user, each in changes.items()
     }
     call.cluster.commit(each for each in outcomes.values() if not isinstance(each, RequestRefusedError))
     call.respond(AlterUserScramCredentialsResponse(results=tuple(starmap(_result, outcomes.items()))))
-
-
-def _outcome(step: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | RequestRefusedError:
-    try:
-        return step(*arguments, **options)
-    except RequestRefusedError as error:
-        return error
 
 
 def _result(user: str, outcome: MetadataRecord | RequestRefusedError) -> AlterUserScramCredentialsResult:
@@ -131,14 +119,7 @@ def _record(change: _Change) -> MetadataRecord:
     if not change.salted_password:  # Java has no HMAC with an empty key
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
     stored_key, server_key = scram_keys(change.salted_password, _BY_NUMBER[ScramMechanism(change.mechanism)].hash_name)
-    return UserScramCredentialRecord(
-        name=change.name,
-        mechanism=change.mechanism,
-        salt=change.salt,
-        stored_key=stored_key,
-        server_key=server_key,
-        iterations=change.iterations,
-    )
+    return copy_as(UserScramCredentialRecord, change, stored_key=stored_key, server_key=server_key)
 
 
 HANDLERS: Final = (

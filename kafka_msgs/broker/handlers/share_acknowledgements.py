@@ -9,8 +9,9 @@ from attrs import define, field
 
 from kafka_msgs.broker.controller.image import NO_LEADER
 from kafka_msgs.broker.coordinators.share_partition_manager import SharePartitionManager
-from kafka_msgs.broker.handlers.groups import check_share_member, require_group
+from kafka_msgs.broker.handlers.groups import check_share_member
 from kafka_msgs.broker.handlers.partition_access import endpoints
+from kafka_msgs.broker.handlers.response_parts import group_by_key, outcome_of
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import FINAL_EPOCH, INITIAL_EPOCH, AcknowledgementBatch, MemberKey, TopicIdPartition
 from kafka_msgs.enums import AclOperation, ResourceType
@@ -31,7 +32,6 @@ __all__ = [
     "AcknowledgeResult",
     "Acknowledgements",
     "attach",
-    "by_topic",
     "check_partition",
     "host_of",
     "leader_endpoints",
@@ -69,7 +69,7 @@ def member_of(call: ServerCall[Any]) -> MemberKey:
     group_id, member_id = call.request.group_id, call.request.member_id
     if group_id is None:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
-    require_group(call, group_id)
+    call.require_group(group_id)
     check_share_member(member_id)
     return MemberKey(group_id, member_id)
 
@@ -82,8 +82,7 @@ def check_partition(call: ServerCall[Any], place: TopicIdPartition) -> None:
     topic = call.cluster.image.topics_by_id.get(place[0])
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
-    if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.name):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    call.require(AclOperation.READ, ResourceType.TOPIC, topic.name)
     if not 0 <= place[1] < len(topic.partitions):
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -135,12 +134,8 @@ class Acknowledgements:
         """
         spoken = bool(self.begun)
         for place, finish in self.begun.items():
-            try:
-                finish()
-            except RequestRefusedError as error:
-                self.outcomes[place] = AcknowledgeResult(error.error, error.message)
-            else:
-                self.outcomes[place] = AcknowledgeResult()
+            refused = outcome_of(finish)
+            self.outcomes[place] = AcknowledgeResult(refused.error, refused.message) if refused else AcknowledgeResult()
         return {**self.outcomes, **dict.fromkeys(self.silent, AcknowledgeResult())} if spoken else self.outcomes
 
 
@@ -156,14 +151,6 @@ def _check(batches: Iterable[AcknowledgementBatch], *, renews: bool, only_renews
         if _RENEW in types and not only_renews:
             raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
         previous = last
-
-
-def by_topic(parts: Iterable[tuple[TopicIdPartition, Any]]) -> dict[Any, list[Any]]:
-    """Return the parts of a response by topic id."""
-    found: dict[Any, list[Any]] = {}
-    for (topic_id, _), part in parts:
-        found.setdefault(topic_id, []).append(part)
-    return found
 
 
 def leader_of(call: ServerCall[Any], place: TopicIdPartition) -> dict[str, Any]:
@@ -196,13 +183,13 @@ def _acknowledge(call: ServerCall[ShareAcknowledgeRequest]) -> None:
 def _response(
     call: ServerCall[ShareAcknowledgeRequest], outcomes: Mapping[TopicIdPartition, AcknowledgeResult]
 ) -> ShareAcknowledgeResponse:
-    parts = [(place, _part(call, place, outcome)) for place, outcome in outcomes.items()]
+    parts = group_by_key((place[0], _part(call, place, outcome)) for place, outcome in outcomes.items())
     moved = [place for place, outcome in outcomes.items() if outcome.error in MOVED]
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=host_of(call).config(call.request.group_id or "").share_record_lock_duration_ms,
         responses=tuple(
-            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
-            for topic_id, partitions in by_topic(parts).items()
+            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in parts.items()
         ),
         node_endpoints=tuple(NodeEndpoint(**each) for each in leader_endpoints(call, moved)),
     )

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from attrs import define, evolve, field
 
 from kafka_msgs.broker.handlers.fetch import charge_fetch_quota, concat_records
+from kafka_msgs.broker.handlers.response_parts import group_by_key
 from kafka_msgs.broker.handlers.share_acknowledgements import (
     MOVED,
     Acknowledgements,
     AcknowledgeResult,
-    by_topic,
     check_partition,
     host_of,
     leader_endpoints,
@@ -27,6 +27,7 @@ from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
+    AcquiredRecords,
     AcquireMode,
     MemberKey,
     SharePartition,
@@ -37,24 +38,14 @@ from kafka_msgs.broker.share import (
     archive_aborted,
     rotated,
 )
-from kafka_msgs.broker.share import (
-    AcquiredRecords as Acquired,
-)
 from kafka_msgs.broker.storage import PartitionLog
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader, header_at
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.log import IsolationLevel
+from kafka_msgs.messages import share_fetch_response as fetched
 from kafka_msgs.messages.share_fetch_request import ShareFetchRequest
-from kafka_msgs.messages.share_fetch_response import (
-    AcquiredRecords,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    PartitionData,
-    ShareFetchableTopicResponse,
-    ShareFetchResponse,
-)
 from kafka_msgs.records import ControlType, RecordBatch, read_batches
 
 __all__ = ["HANDLERS"]
@@ -75,7 +66,7 @@ class _Fetch:
     member: MemberKey
     session: ShareSession | None
     said: Acknowledgements
-    parts: dict[TopicIdPartition, PartitionData] = field(factory=dict)
+    parts: dict[TopicIdPartition, fetched.PartitionData] = field(factory=dict)
     outcomes: Mapping[TopicIdPartition, AcknowledgeResult] | None = None
 
     @property
@@ -85,7 +76,7 @@ class _Fetch:
 
     def fail(self, place: TopicIdPartition, error: RequestRefusedError) -> None:
         """Respond with an error for a partition."""
-        self.parts[place] = PartitionData(
+        self.parts[place] = fetched.PartitionData(
             partition_index=place[1], error_code=error.error, error_message=error.message, records=b""
         )
 
@@ -218,11 +209,7 @@ class _DelayedShareFetch:
             for place, share in self._shares.items()
             if host.find(SharePartitionKey(self._fetch.member.group_id, *place)) is share and share.can_acquire()
         }
-        isolation: IsolationLevel = (
-            "read_committed"
-            if host.config(self._fetch.member.group_id).share_isolation_level == "read_committed"
-            else "read_uncommitted"
-        )
+        isolation = cast("IsolationLevel", host.config(self._fetch.member.group_id).share_isolation_level)
         reads: dict[TopicIdPartition, _Read] = {}
         left = self._max_bytes
         for place, share in open_shares.items():
@@ -297,12 +284,12 @@ def _headers(data: Buffer, last: int) -> list[PositionedHeader]:
 
 def _acquired(
     fetch: _Fetch, place: TopicIdPartition, share: SharePartition, read: _Read, max_records: int
-) -> PartitionData:
+) -> fetched.PartitionData:
     """Acquire records from the data that was read, and return their batches."""
     if read.data is None:
         share.on_log_start_offset(read.log.log_start_offset)
         gone = read.offset < read.log.log_start_offset
-        return PartitionData(partition_index=place[1], error_message=_NONE if gone else None, records=b"")
+        return fetched.PartitionData(partition_index=place[1], error_message=_NONE if gone else None, records=b"")
     request, data = fetch.request, read.data
     headers = _headers(data, share.end_offset + max_records)
     acquired = acquire(
@@ -318,12 +305,12 @@ def _acquired(
     if read.aborted:
         acquired = archive_aborted(share, acquired, headers, read.aborted, partial(_ends_aborted, data))
     if not acquired:
-        return PartitionData(partition_index=place[1], records=b"")
-    return PartitionData(
+        return fetched.PartitionData(partition_index=place[1], records=b"")
+    return fetched.PartitionData(
         partition_index=place[1],
         records=_slice(data, headers, acquired),
         acquired_records=tuple(
-            AcquiredRecords(first_offset=each.first, last_offset=each.last, delivery_count=each.delivery_count)
+            fetched.AcquiredRecords(first_offset=each.first, last_offset=each.last, delivery_count=each.delivery_count)
             for each in acquired
         ),
     )
@@ -340,48 +327,45 @@ def _ends_aborted(data: Buffer, header: PositionedHeader) -> bool:
     )
 
 
-def _slice(data: Buffer, headers: list[PositionedHeader], acquired: list[Acquired]) -> memoryview:
+def _slice(data: Buffer, headers: list[PositionedHeader], acquired: list[AcquiredRecords]) -> memoryview:
     """Return the batches from the one with the first acquired record to the one with the last."""
     first = max((each for each in headers if each.base_offset <= acquired[0].first), default=headers[0])
     last = max((each for each in headers if each.base_offset <= acquired[-1].last), default=headers[-1])
     return memoryview(data)[first.position : last.end]
 
 
-# Response
-
-
 def _answer(fetch: _Fetch) -> None:
     call, session = fetch.call, fetch.session
     parts = dict(fetch.parts)
-    if charge_fetch_quota(call, ShareFetchResponse(responses=tuple(_topics(parts)))):
+    if charge_fetch_quota(call, fetched.ShareFetchResponse(responses=tuple(_topics(parts)))):
         parts = {}
     elif session is not None and fetch.request.share_session_epoch != INITIAL_EPOCH:
-        parts = {place: part for place, part in parts.items() if _has_news(session, place, part)}
+        parts = {
+            place: part
+            for place, part in parts.items()
+            if session.update_responded(place, has_records=bool(part.records), failed=bool(part.error_code))
+        }
     moved = [place for place, part in parts.items() if part.error_code in MOVED]
     for place in moved:
-        parts[place] = evolve(parts[place], current_leader=LeaderIdAndEpoch(**leader_of(call, place)))
+        parts[place] = evolve(parts[place], current_leader=fetched.LeaderIdAndEpoch(**leader_of(call, place)))
     outcomes = fetch.said.finish() if fetch.outcomes is None else fetch.outcomes
     for place, outcome in outcomes.items():
-        part = parts.get(place) or PartitionData(partition_index=place[1], records=b"")
+        part = parts.get(place) or fetched.PartitionData(partition_index=place[1], records=b"")
         parts[place] = evolve(part, acknowledge_error_code=outcome.error, acknowledge_error_message=outcome.message)
     if session is None:
         host_of(call).end_session(fetch.member)
     call.respond(
-        ShareFetchResponse(
+        fetched.ShareFetchResponse(
             acquisition_lock_timeout_ms=host_of(call).config(fetch.member.group_id).share_record_lock_duration_ms,
             responses=tuple(_topics(parts)),
-            node_endpoints=tuple(NodeEndpoint(**each) for each in leader_endpoints(call, moved)),
+            node_endpoints=tuple(fetched.NodeEndpoint(**each) for each in leader_endpoints(call, moved)),
         )
     )
 
 
-def _has_news(session: ShareSession, place: TopicIdPartition, part: PartitionData) -> bool:
-    return session.update_responded(place, has_records=bool(part.records), failed=bool(part.error_code))
-
-
-def _topics(parts: Mapping[TopicIdPartition, PartitionData]) -> Iterable[ShareFetchableTopicResponse]:
-    for topic_id, partitions in by_topic(parts.items()).items():
-        yield ShareFetchableTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
+def _topics(parts: Mapping[TopicIdPartition, fetched.PartitionData]) -> Iterable[fetched.ShareFetchableTopicResponse]:
+    for topic_id, partitions in group_by_key((place[0], part) for place, part in parts.items()).items():
+        yield fetched.ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
 
 
 HANDLERS: Final = (ApiHandler(ShareFetchRequest, _fetch),)

@@ -14,7 +14,6 @@ from attrs import evolve
 
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.share_service import find_share_service
-from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, SharePartitionKey
@@ -43,10 +42,6 @@ _FORBIDDEN: Final = "Topic authorization failed."
 _UNKNOWN: Final = "This server does not host this topic-partition."
 
 
-def _may(call: ServerCall[Any], operation: AclOperation, name: str) -> bool:
-    return call.allows(operation, ResourceType.TOPIC, name)
-
-
 def _describe(call: ServerCall[DescribeShareGroupOffsetsRequest]) -> None:
     groups = tuple(_described(call, group) for group in call.request.groups)
     call.respond(DescribeShareGroupOffsetsResponse(groups=groups))
@@ -56,7 +51,7 @@ def _described(
     call: ServerCall[DescribeShareGroupOffsetsRequest], group: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     try:
-        require_group(call, group.group_id, AclOperation.DESCRIBE)
+        call.require_group(group.group_id, AclOperation.DESCRIBE)
         topics = tuple(_all_topics(call, group.group_id) if group.topics is None else _topics(call, group))
     except ApiError as error:
         message = ERROR_TEXTS.get(ErrorCode(error.error), error.message)
@@ -71,7 +66,7 @@ def _all_topics(call: ServerCall[Any], group_id: str) -> Iterable[DescribeShareG
     host = GroupCoordinatorService.of_call(call)
     for topic_id, partitions in host.share_partitions(group_id).items():
         topic = call.cluster.image.topics_by_id.get(topic_id)
-        if topic is not None and _may(call, AclOperation.DESCRIBE, topic.name):
+        if topic is not None and call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             yield _topic(call, group_id, topic.name, topic_id, partitions)
 
 
@@ -87,7 +82,7 @@ def _topics(
     hidden: list[DescribeShareGroupOffsetsResponseTopic] = []
     for asked in group.topics or ():
         topic = call.cluster.image.topics.get(asked.topic_name)
-        if not _may(call, AclOperation.DESCRIBE, asked.topic_name):
+        if not call.allows(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.topic_name):
             part = DescribeShareGroupOffsetsResponsePartition(
                 start_offset=UNSET, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=_FORBIDDEN
             )
@@ -137,12 +132,12 @@ def _partition(call: ServerCall[Any], key: SharePartitionKey) -> DescribeShareGr
 
 def _alter(call: ServerCall[AlterShareGroupOffsetsRequest]) -> None:
     request = call.request
-    require_group(call, request.group_id)
+    call.require_group(request.group_id)
     refused: list[altered.AlterShareGroupOffsetsResponseTopic] = []
     good: list[Any] = []
     for topic in request.topics:
         found = call.cluster.image.topics.get(topic.topic_name)
-        if not _may(call, AclOperation.READ, topic.topic_name):
+        if not call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name):
             refused.append(_unaltered(topic, found, ErrorCode.TOPIC_AUTHORIZATION_FAILED, _FORBIDDEN))
         elif found is None:
             refused.append(_unaltered(topic, found, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
@@ -172,23 +167,24 @@ def _unaltered(asked: Any, found: Any, error: ErrorCode, message: str) -> altere
 
 def _delete(call: ServerCall[DeleteShareGroupOffsetsRequest]) -> None:
     request = call.request
-    require_group(call, request.group_id, AclOperation.DELETE)
-    good = tuple(topic for topic in request.topics if _may(call, AclOperation.READ, topic.topic_name))
-    refused = tuple(
-        deleted.DeleteShareGroupOffsetsResponseTopic(
-            topic_name=topic.topic_name,
-            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_FORBIDDEN,
+    call.require_group(request.group_id, AclOperation.DELETE)
+    good, refused = [], []
+    for topic in request.topics:
+        if call.allows(AclOperation.READ, ResourceType.TOPIC, topic.topic_name):
+            good.append(topic)
+            continue
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        refused.append(
+            deleted.DeleteShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, error_code=error, error_message=_FORBIDDEN
+            )
         )
-        for topic in request.topics
-        if topic not in good
-    )
 
     def complete(response: deleted.DeleteShareGroupOffsetsResponse) -> None:
         more = () if response.error_code else refused
         call.respond(evolve(response, responses=(*more, *response.responses)))
 
-    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=good), complete)
+    GroupCoordinatorService.of_call(call).handle(call, evolve(request, topics=tuple(good)), complete)
 
 
 HANDLERS: Final = (

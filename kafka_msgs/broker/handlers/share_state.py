@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
 from attrs import define, field
 
 from kafka_msgs.broker.coordinators.share_service import ShareCoordinatorService
+from kafka_msgs.broker.handlers.response_parts import element_class
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.share import UNSET, ShareCoordinator, SharePartitionKey
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.enums import AclOperation
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors.api import ApiError
@@ -28,7 +31,6 @@ from kafka_msgs.messages.read_share_group_state_request import ReadShareGroupSta
 from kafka_msgs.messages.read_share_group_state_summary_request import ReadShareGroupStateSummaryRequest
 from kafka_msgs.messages.share_snapshot_value import ShareSnapshotValue, StateBatch
 from kafka_msgs.messages.write_share_group_state_request import WriteShareGroupStateRequest
-from kafka_msgs.schema import Struct, fields
 
 __all__ = ["HANDLERS", "attach"]
 
@@ -52,7 +54,7 @@ def _read(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now:
 def _write(coordinator: ShareCoordinator, key: SharePartitionKey, part: Any, now: int) -> Future[None]:
     return coordinator.write_state(
         key,
-        map(partial(_state_batch, StateBatch), part.state_batches),
+        map(partial(copy_as, StateBatch), part.state_batches),
         state_epoch=part.state_epoch,
         leader_epoch=part.leader_epoch,
         start_offset=part.start_offset,
@@ -74,25 +76,11 @@ def _summarize(
         return Future.from_error(error)
 
 
-def _state_batch(cls: type[Any], batch: Any) -> Any:
-    """Return a batch of states in the form of a record, a request or a response."""
-    return cls(
-        first_offset=batch.first_offset,
-        last_offset=batch.last_offset,
-        delivery_state=batch.delivery_state,
-        delivery_count=batch.delivery_count,
-    )
-
-
-def _no_fields(value: None) -> Mapping[str, Any]:
-    return {}
-
-
 def _read_fields(state: ShareSnapshotValue) -> Mapping[str, Any]:
     return {
         "state_epoch": state.state_epoch,
         "start_offset": state.start_offset,
-        "state_batches": tuple(map(partial(_state_batch, read.StateBatch), state.state_batches)),
+        "state_batches": tuple(map(partial(copy_as, read.StateBatch), state.state_batches)),
     }
 
 
@@ -119,69 +107,53 @@ class _Api:
 
     request: type[Request[Any]]
     ask: Ask
-    fields: Callable[[Any], Mapping[str, Any]]
     verb: str
+    fields: Callable[[Any], Mapping[str, Any]] = lambda _: {}
     response: Any = field(init=False)
     topic: Any = field(init=False)
     part: Any = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.response = self.request.response_class()
-        self.topic = _element(self.response, "results")
-        self.part = _element(self.topic, "partitions")
+        self.topic = element_class(self.response, "results")
+        self.part = element_class(self.topic, "partitions")
 
     def run(self, call: ServerCall[Any]) -> None:
         """Handle a request. Respond when the result of each share partition is known."""
         call.require_cluster(AclOperation.CLUSTER_ACTION)
-        request = call.request
-        if not request.group_id:
-            call.respond(self.response())
-            return
-        service = ShareCoordinatorService.of_call(call)
-        results = [
-            (
-                topic.topic_id,
-                [
-                    (part.partition, self._ask(call, service.coordinator, topic.topic_id, part))
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        request, service = call.request, ShareCoordinatorService.of_call(call)
+        topics = request.topics if request.group_id else ()
+        futures = [[self._ask(call, topic.topic_id, part) for part in topic.partitions] for topic in topics]
         service.settle()
-        futures = (future for _, partitions in results for _, future in partitions)
-        Future.gather(futures).add_done_callback(lambda _: self._respond(call, results))
 
-    def _ask(self, call: ServerCall[Any], coordinator: ShareCoordinator, topic_id: UUID, part: Any) -> Future[Any]:
+        def respond(_: Future[None]) -> None:
+            results = (
+                self.topic(topic_id=topic.topic_id, partitions=tuple(map(self._result, topic.partitions, settled)))
+                for topic, settled in zip(topics, futures, strict=True)
+            )
+            call.respond(self.response(results=tuple(results)))
+
+        Future.gather(chain.from_iterable(futures)).add_done_callback(respond)
+
+    def _ask(self, call: ServerCall[Any], topic_id: UUID, part: Any) -> Future[Any]:
         key = SharePartitionKey(call.request.group_id, topic_id, part.partition)
-        return self.ask(coordinator, key, part, call.cluster.now)
+        return self.ask(ShareCoordinatorService.of_call(call).coordinator, key, part, call.cluster.now)
 
-    def _respond(self, call: ServerCall[Any], results: list[tuple[UUID, list[tuple[int, Future[Any]]]]]) -> None:
-        topics = (
-            self.topic(topic_id=topic_id, partitions=tuple(self._result(*each) for each in partitions))
-            for topic_id, partitions in results
-        )
-        call.respond(self.response(results=tuple(topics)))
-
-    def _result(self, partition: int, future: Future[Any]) -> Any:
+    def _result(self, part: Any, future: Future[Any]) -> Any:
         error = future.error
         if error is None:
-            return self.part(partition=partition, **self.fields(future.value))
+            return self.part(partition=part.partition, **self.fields(future.value))
         gone = _COORDINATOR_GONE.get(error.error)
         message = error.message if gone is None else f"Unable to {self.verb}: {gone}"
-        return self.part(partition=partition, error_code=error.error, error_message=message)
-
-
-def _element(cls: type[Struct], attribute: str) -> type[Struct] | None:
-    return next(each.struct for each in fields(cls) if each.attribute == attribute)
+        return self.part(partition=part.partition, error_code=error.error, error_message=message)
 
 
 _APIS: Final = (
-    _Api(InitializeShareGroupStateRequest, _initialize, _no_fields, "initialize share group state"),
-    _Api(ReadShareGroupStateRequest, _read, _read_fields, "read share group state"),
-    _Api(WriteShareGroupStateRequest, _write, _no_fields, "write share group state"),
-    _Api(DeleteShareGroupStateRequest, _delete, _no_fields, "delete share group state"),
-    _Api(ReadShareGroupStateSummaryRequest, _summarize, _summary_fields, "read share group state summary"),
+    _Api(InitializeShareGroupStateRequest, _initialize, "initialize share group state"),
+    _Api(ReadShareGroupStateRequest, _read, "read share group state", _read_fields),
+    _Api(WriteShareGroupStateRequest, _write, "write share group state"),
+    _Api(DeleteShareGroupStateRequest, _delete, "delete share group state"),
+    _Api(ReadShareGroupStateSummaryRequest, _summarize, "read share group state summary", _summary_fields),
 )
 
 HANDLERS: Final = tuple(ApiHandler(api.request, api.run) for api in _APIS)

@@ -10,7 +10,7 @@ from attrs import evolve
 from kafka_msgs.broker.controller.internal_topic_configs import is_internal
 from kafka_msgs.broker.controller.topics import check_topic_name
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
-from kafka_msgs.broker.handlers.groups import DescribeGroupsApi, describe, require_group, require_topics
+from kafka_msgs.broker.handlers.groups import DescribeGroupsApi, describe
 from kafka_msgs.broker.handlers.topic_creation import create_forwarded, requested_topic
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
@@ -35,7 +35,7 @@ _MOST_SHOWN: Final = 3
 
 def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
     request = call.request
-    require_group(call, request.group_id)
+    call.require_group(request.group_id)
     if request.topology is not None:
         names = list(dict.fromkeys(_topics(request.topology.subtopologies)))
         if internal := [name for name in names if is_internal(name)]:
@@ -43,7 +43,7 @@ def _heartbeat(call: ServerCall[StreamsGroupHeartbeatRequest]) -> None:
         if invalid := [name for name in names if not _is_topic_name(name)]:
             _refuse(f"Topic names {','.join(invalid)} are not valid topic names.")
         strict = call.cluster.config.profile.streams.stricter_permissions
-        require_topics(call, names, AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE)
+        call.require(AclOperation.DESCRIBE_CONFIGS if strict else AclOperation.DESCRIBE, ResourceType.TOPIC, *names)
     host = GroupCoordinatorService.of_call(call)
     host.handle_then(call, request, lambda answer: call.respond(_with_topics(call, answer)))
 
@@ -113,7 +113,7 @@ def _described_topics(group: DescribedGroup) -> Iterator[str]:
 
 
 def _update_description(call: ServerCall[StreamsGroupTopologyDescriptionUpdateRequest]) -> None:
-    require_group(call, call.request.group_id)
+    call.require_group(call.request.group_id)
     GroupCoordinatorService.of_call(call).handle(call)
 
 

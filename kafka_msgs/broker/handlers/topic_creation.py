@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
-
-from attrs import frozen
+from typing import Any, Final, TypeAlias
 
 from kafka_msgs.broker.controller.topics import (
     MAX_PARTITIONS,
@@ -19,6 +17,7 @@ from kafka_msgs.broker.controller.topics import (
     check_not_reserved,
     topic_records,
 )
+from kafka_msgs.broker.handlers.response_parts import outcome_of
 from kafka_msgs.broker.server_call import ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -27,19 +26,14 @@ from kafka_msgs.message import MetadataRecord
 from kafka_msgs.messages.create_topics_request import CreatableTopic
 from kafka_msgs.messages.partition_record import PartitionRecord
 
-__all__ = ["TopicCreation", "create_forwarded", "create_topics", "requested_topic"]
+__all__ = ["Creation", "create_forwarded", "create_topics", "requested_topic"]
 
 _STRICT_VERSION: Final = 6
 """The first version of CreateTopics that is refused if the client exceeds its ``controller_mutation_rate``."""
 
 
-@frozen
-class TopicCreation:
-    """The result for one topic: its metadata records, or the error."""
-
-    topic: TopicToCreate
-    records: Sequence[MetadataRecord] = ()
-    error: RequestRefusedError | None = None
+Creation: TypeAlias = tuple[TopicToCreate, list[MetadataRecord] | RequestRefusedError]
+"""A topic, with its metadata records or the error."""
 
 
 def requested_topic(topic: CreatableTopic) -> TopicToCreate:
@@ -60,7 +54,7 @@ def create_topics(
     version: int,
     validate_only: bool = False,
     forwarded: bool = False,
-) -> list[TopicCreation]:
+) -> list[Creation]:
     """Create topics for a client like a CreateTopics request of this version. Return the result for each distinct name.
 
     ``forwarded`` is True for a broker that sends the request on behalf of a client: the response then does not contain
@@ -72,13 +66,14 @@ def create_topics(
     if sum(_partitions(call, each) for each in unique.values() if errors[each.name] is None) > MAX_PARTITIONS:
         raise RequestRefusedError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     # As in Kafka, all names are checked before any topic is created.
-    errors = {name: error or _wrong_name(call, name) for name, error in errors.items()}
-    creations = []
+    errors = {name: error or outcome_of(check_new_name, call.cluster.image, name) for name, error in errors.items()}
+    creations: list[Creation] = []
     for name, topic in unique.items():
-        creation = _records(call, topic, errors[name], strict=version >= _STRICT_VERSION, forwarded=forwarded)
-        if creation.error is None and not validate_only:
-            call.cluster.commit(creation.records)
-        creations.append(creation)
+        strict = version >= _STRICT_VERSION
+        records = outcome_of(_records, call, topic, errors[name], strict=strict, forwarded=forwarded)
+        if not validate_only and not isinstance(records, RequestRefusedError):
+            call.cluster.commit(records)
+        creations.append((topic, records))
     return creations
 
 
@@ -88,22 +83,18 @@ def create_forwarded(call: ServerCall[Any], topics: Sequence[TopicToCreate]) -> 
         creations = create_topics(call, topics, version=_STRICT_VERSION, forwarded=True)
     except RequestRefusedError as error:
         return {each.name: error for each in topics}
-    return {each.topic.name: each.error for each in creations if each.error is not None}
+    return {topic.name: outcome for topic, outcome in creations if isinstance(outcome, RequestRefusedError)}
 
 
 def _records(
     call: ServerCall[Any], topic: TopicToCreate, error: RequestRefusedError | None, *, strict: bool, forwarded: bool
-) -> TopicCreation:
+) -> list[MetadataRecord]:
     if error is not None:
-        return TopicCreation(topic, error=error)
-    try:
-        cluster = call.cluster
-        records = topic_records(cluster.image, cluster.configs, cluster.new_id, topic)
-        partitions = sum(isinstance(each, PartitionRecord) for each in records)
-        call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
-    except RequestRefusedError as refused:
-        return TopicCreation(topic, error=refused)
-    return TopicCreation(topic, records)
+        raise error
+    records = topic_records(call.cluster.image, call.cluster.configs, call.cluster.new_id, topic)
+    partitions = sum(isinstance(each, PartitionRecord) for each in records)
+    call.charge_mutations(partitions, strict=strict, forwarded=forwarded)
+    return records
 
 
 def _partitions(call: ServerCall[Any], topic: TopicToCreate) -> int:
@@ -118,19 +109,8 @@ def _forbidden(call: ServerCall[Any], name: str, times: int) -> RequestRefusedEr
     """Return the reason why the client may not create a topic that occurs ``times`` times in the request, or None."""
     if times > 1:
         return RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    try:
-        check_not_reserved(name)
-    except RequestRefusedError as error:
+    if error := outcome_of(check_not_reserved, name):
         return error
     if not (call.allows_cluster(AclOperation.CREATE) or call.allows(AclOperation.CREATE, ResourceType.TOPIC, name)):
         return RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    return None
-
-
-def _wrong_name(call: ServerCall[Any], name: str) -> RequestRefusedError | None:
-    """Return the reason why a topic name is invalid, or None."""
-    try:
-        check_new_name(call.cluster.image, name)
-    except RequestRefusedError as error:
-        return error
     return None

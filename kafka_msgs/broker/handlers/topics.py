@@ -16,7 +16,8 @@ from kafka_msgs.broker.controller.topics import (
     delete_topic,
 )
 from kafka_msgs.broker.handlers.partition_access import ERROR_TEXTS
-from kafka_msgs.broker.handlers.topic_creation import TopicCreation, create_topics, requested_topic
+from kafka_msgs.broker.handlers.response_parts import outcome_of
+from kafka_msgs.broker.handlers.topic_creation import Creation, create_topics, requested_topic
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -49,13 +50,14 @@ def _create_topics(call: ServerCall[CreateTopicsRequest]) -> None:
     call.respond(CreateTopicsResponse(topics=tuple(_created(call, each) for each in creations)))
 
 
-def _created(call: ServerCall[CreateTopicsRequest], creation: TopicCreation) -> CreatableTopicResult:
-    if creation.error is None:
-        return _success(call, creation.topic, creation.records)
+def _created(call: ServerCall[CreateTopicsRequest], creation: Creation) -> CreatableTopicResult:
+    topic, outcome = creation
+    if not isinstance(outcome, RequestRefusedError):
+        return _success(call, topic, outcome)
     return CreatableTopicResult(
-        name=creation.topic.name,
-        error_code=creation.error.error,
-        error_message=creation.error.message,
+        name=topic.name,
+        error_code=outcome.error,
+        error_message=outcome.message,
         configs=() if call.version > 4 else None,
     )
 
@@ -178,11 +180,9 @@ def _grown(
     call: ServerCall[CreatePartitionsRequest], asked: Any, counts: Counter[str]
 ) -> Iterator[CreatePartitionsTopicResult]:
     for each in asked:
-        try:
-            records = _new_partitions(call, each, counts[each.name])
-            _charge(call, len(records))
-        except RequestRefusedError as error:
-            yield CreatePartitionsTopicResult(name=each.name, error_code=error.error, error_message=error.message)
+        records = outcome_of(_new_partitions, call, each, counts[each.name])
+        if isinstance(records, RequestRefusedError):
+            yield CreatePartitionsTopicResult(name=each.name, error_code=records.error, error_message=records.message)
             continue
         if not call.request.validate_only:
             call.cluster.commit(records)
@@ -194,13 +194,14 @@ def _new_partitions(
 ) -> list[MetadataRecord]:
     if times > 1:
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-    if not call.allows(AclOperation.ALTER, ResourceType.TOPIC, asked.name):
-        raise RequestRefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    call.require(AclOperation.ALTER, ResourceType.TOPIC, asked.name)
     topic = call.cluster.image.topics.get(asked.name)
     if topic is None:
         raise RequestRefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if asked.assignments is None else [each.broker_ids for each in asked.assignments]
-    return add_partitions(call.cluster.image, topic, asked.count, assignments)
+    records = add_partitions(call.cluster.image, topic, asked.count, assignments)
+    _charge(call, len(records))
+    return records
 
 
 HANDLERS: Final = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import starmap
 from typing import Any, Final
 
-from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
-from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
-from kafka_msgs.broker.coordinators.leadership import check_in_sync, find_log, leader_of
+from kafka_msgs.broker.coordinators.leadership import find_log, leader_of
+from kafka_msgs.broker.coordinators.transaction_service import write_marker
+from kafka_msgs.broker.handlers.response_parts import group_by_key, outcome_of
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
 from kafka_msgs.broker.transactions import TopicPartition
 from kafka_msgs.enums import AclOperation
@@ -26,10 +26,9 @@ __all__ = ["HANDLERS"]
 
 
 def _write_markers(call: ServerCall[WriteTxnMarkersRequest]) -> None:
-    try:
-        results = _written(call)
-    except RequestRefusedError as error:
-        failed = ErrorCode(error.error)
+    results = outcome_of(_written, call)
+    if isinstance(results, RequestRefusedError):
+        failed = ErrorCode(results.error)
         results = {each.producer_id: dict.fromkeys(_places(each), failed) for each in call.request.markers}
     call.respond(WriteTxnMarkersResponse(markers=tuple(starmap(_marked, results.items()))))
 
@@ -54,22 +53,12 @@ def _places(marker: WritableTxnMarker) -> dict[TopicPartition, None]:
 
 def _marked(producer_id: int, errors: dict[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:
     """Return the results of a producer's markers. As in Kafka, a repeated partition is listed once."""
-    topics: dict[str, dict[int, ErrorCode]] = {}
-    for place, error in errors.items():
-        topics.setdefault(place.topic, {})[place.partition] = error
-    return WritableTxnMarkerResult(
-        producer_id=producer_id,
-        topics=tuple(
-            WritableTxnMarkerTopicResult(
-                name=name,
-                partitions=tuple(
-                    WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error)
-                    for partition, error in partitions.items()
-                ),
-            )
-            for name, partitions in topics.items()
-        ),
+    topics = group_by_key(
+        (place.topic, WritableTxnMarkerPartitionResult(partition_index=place.partition, error_code=error))
+        for place, error in errors.items()
     )
+    results = (WritableTxnMarkerTopicResult(name=name, partitions=parts) for name, parts in topics.items())
+    return WritableTxnMarkerResult(producer_id=producer_id, topics=tuple(results))
 
 
 def _write(call: ServerCall[Any], marker: WritableTxnMarker, place: TopicPartition) -> ErrorCode:
@@ -80,29 +69,19 @@ def _write(call: ServerCall[Any], marker: WritableTxnMarker, place: TopicPartiti
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if leader_of(cluster, *place) != node:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
-    if place.topic == CONSUMER_OFFSETS:
-        return GroupCoordinatorService.of_broker(cluster, node).end_transaction(
-            place.partition,
-            producer,
-            committed=marker.transaction_result,
-            coordinator_epoch=marker.coordinator_epoch,
-        )
     try:
-        state = check_in_sync(cluster, log)
-        log.append_marker(
-            *producer,
+        return write_marker(
+            cluster,
+            place,
+            log,
+            node,
+            ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch),
             committed=marker.transaction_result,
             coordinator_epoch=marker.coordinator_epoch,
-            leader_epoch=state.leader_epoch,
-            now=cluster.now,
             transaction_version=marker.transaction_version,
         )
-    except RequestRefusedError as error:
-        return ErrorCode(error.error)
     except RecordWriteError:  # no log accepts this marker: as in Kafka, the whole request fails
         raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
-    return ErrorCode.NONE
 
 
 HANDLERS: Final = (ApiHandler(WriteTxnMarkersRequest, _write_markers, exempt=True),)

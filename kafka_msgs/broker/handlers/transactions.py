@@ -6,17 +6,15 @@ KIP-98, KIP-664, KIP-890.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from kafka_msgs.broker.controller.internal_topic_configs import CONSUMER_OFFSETS
 from kafka_msgs.broker.coordinators.group_service import GroupCoordinatorService
 from kafka_msgs.broker.coordinators.leadership import find_log
 from kafka_msgs.broker.coordinators.transaction_service import TransactionCoordinatorService
-from kafka_msgs.broker.handlers.groups import require_group
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
-from kafka_msgs.broker.transactions import TopicPartition, TransactionMetadata
+from kafka_msgs.broker.transactions import TopicPartition, TransactionMetadata, group_by_topic
 from kafka_msgs.broker.transactions import TransactionState as TransactionStatus
 from kafka_msgs.enums import AclOperation, ResourceType
 from kafka_msgs.error_codes import ErrorCode
@@ -26,7 +24,6 @@ from kafka_msgs.groups.re2 import InvalidRegexError, compile_regex
 from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 from kafka_msgs.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
-from kafka_msgs.messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafka_msgs.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTransaction,
@@ -44,17 +41,21 @@ from kafka_msgs.messages.describe_transactions_response import (
     TransactionState,
 )
 from kafka_msgs.messages.end_txn_request import EndTxnRequest
-from kafka_msgs.messages.end_txn_response import EndTxnResponse
 from kafka_msgs.messages.init_producer_id_request import InitProducerIdRequest
-from kafka_msgs.messages.init_producer_id_response import InitProducerIdResponse
 from kafka_msgs.messages.list_transactions_request import ListTransactionsRequest
 from kafka_msgs.messages.list_transactions_response import ListTransactionsResponse
 from kafka_msgs.messages.list_transactions_response import TransactionState as ListedTransaction
 
 __all__ = ["HANDLERS", "attach"]
 
-_FENCED_SINCE: Final = {AddPartitionsToTxnRequest: 2, AddOffsetsToTxnRequest: 2, EndTxnRequest: 2}
-_FENCED_SINCE_IN_INIT: Final = 4
+T = TypeVar("T")
+
+_FENCED_SINCE: Final = {
+    AddPartitionsToTxnRequest: 2,
+    AddOffsetsToTxnRequest: 2,
+    EndTxnRequest: 2,
+    InitProducerIdRequest: 4,
+}
 """The first versions that support PRODUCER_FENCED (KIP-588). Earlier versions return INVALID_PRODUCER_EPOCH."""
 
 _BROKERS_SINCE: Final = 4
@@ -66,39 +67,44 @@ _BUMPS_SINCE: Final = 5
 attach = TransactionCoordinatorService.attach
 
 
-def _host(call: ServerCall[Any]) -> TransactionCoordinatorService:
-    return TransactionCoordinatorService.of_call(call)
-
-
-def _may_write(call: ServerCall[Any], transactional_id: str) -> bool:
-    return call.allows(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+_host = TransactionCoordinatorService.of_call
 
 
 def _require(call: ServerCall[Any], transactional_id: str) -> None:
-    if not _may_write(call, transactional_id):
-        raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    call.require(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
-def _may_write_a_topic(call: ServerCall[Any]) -> bool:
-    """Return whether the client may write to any topic."""
-    return any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics)
-
-
-def _known(error: ApiError | None, version: int, since: int) -> ErrorCode:
-    """Return an error as a request version represents it."""
+def _known(call: ServerCall[Any], error: ApiError | None) -> ErrorCode:
+    """Return an error as the version of a request represents it."""
     if error is None:
         return ErrorCode.NONE
-    if version < since and error.error is ErrorCode.PRODUCER_FENCED:
+    if call.version < _FENCED_SINCE[type(call.request)] and error.error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return ErrorCode(error.error)
+
+
+def _respond_later(call: ServerCall[Any], future: Future[T], fields: Callable[[T | None], Mapping[str, int]]) -> None:
+    """Send the error of a result, and the response fields for its value, when the coordinator has settled it."""
+
+    def respond(settled: Future[T]) -> None:
+        response = call.request.response_class()
+        call.respond(response(error_code=_known(call, settled.error), **fields(settled.value)))
+
+    _host(call).settle()
+    future.add_done_callback(respond)
+
+
+def _producer_fields(producer: ProducerIdAndEpoch | None) -> Mapping[str, int]:
+    producer = producer or ProducerIdAndEpoch()
+    return {"producer_id": producer.id, "producer_epoch": producer.epoch}
 
 
 def _init(call: ServerCall[InitProducerIdRequest]) -> None:
     request = call.request
     if request.transactional_id is not None:
         _require(call, request.transactional_id)
-    elif not (call.allows_cluster(AclOperation.IDEMPOTENT_WRITE) or _may_write_a_topic(call)):
-        raise RequestRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    elif not any(call.allows(AclOperation.WRITE, ResourceType.TOPIC, name) for name in call.cluster.image.topics):
+        call.require_cluster(AclOperation.IDEMPOTENT_WRITE)
     expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     if (expected.id == -1) != (expected.epoch == -1):
         raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
@@ -109,13 +115,7 @@ def _init(call: ServerCall[InitProducerIdRequest]) -> None:
         now=call.cluster.now,
     )
 
-    def respond(given: Future[ProducerIdAndEpoch]) -> None:
-        error = _known(given.error, call.version, _FENCED_SINCE_IN_INIT)
-        producer = given.value or ProducerIdAndEpoch()
-        call.respond(InitProducerIdResponse(error_code=error, producer_id=producer.id, producer_epoch=producer.epoch))
-
-    _host(call).settle()
-    future.add_done_callback(respond)
+    _respond_later(call, future, _producer_fields)
 
 
 def _add_partitions(call: ServerCall[AddPartitionsToTxnRequest]) -> None:
@@ -154,8 +154,10 @@ def _added(
     """
     listed = [(topic.name, topic.partitions) for topic in asked.topics]
     places = [TopicPartition(name, number) for name, partitions in listed for number in partitions]
-    once = list(_by_topic(dict.fromkeys(places)))
-    if call.version < _BROKERS_SINCE and not _may_write(call, asked.transactional_id):
+    once = list(group_by_topic(dict.fromkeys(places)))
+    if call.version < _BROKERS_SINCE and not call.allows(
+        AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, asked.transactional_id
+    ):
         denied = dict.fromkeys(places, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         return Future.from_value(_shown(asked, listed, denied))
     errors = _errors_before(call, places)
@@ -168,7 +170,7 @@ def _added(
         if asked_for.error is None:
             result.resolve(_shown(asked, repeated, asked_for.value or {}))
         else:
-            code = _known(asked_for.error, call.version, _FENCED_SINCE[AddPartitionsToTxnRequest])
+            code = _known(call, asked_for.error)
             result.resolve(_shown(asked, repeated, dict.fromkeys(places, code)))
 
     _ask(call, asked, places).add_done_callback(show)
@@ -205,9 +207,7 @@ def _errors_before(call: ServerCall[Any], places: list[TopicPartition]) -> dict[
             errors[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif find_log(call.cluster, *place) is None:
             errors[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if errors:
-        return {place: errors.get(place, ErrorCode.OPERATION_NOT_ATTEMPTED) for place in places}
-    return {}
+    return {place: errors.get(place, ErrorCode.OPERATION_NOT_ATTEMPTED) for place in places} if errors else {}
 
 
 def _ask(call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: list[TopicPartition]) -> Future[Any]:
@@ -228,7 +228,7 @@ def _ask(call: ServerCall[Any], asked: AddPartitionsToTxnTransaction, places: li
 def _add_offsets(call: ServerCall[AddOffsetsToTxnRequest]) -> None:
     request = call.request
     _require(call, request.transactional_id)
-    require_group(call, request.group_id)
+    call.require_group(request.group_id)
     partition = GroupCoordinatorService.of_call(call).coordinator.partition_for(request.group_id)
     future = _host(call).coordinator.add_partitions(
         request.transactional_id,
@@ -237,11 +237,7 @@ def _add_offsets(call: ServerCall[AddOffsetsToTxnRequest]) -> None:
         client_version=0,
         now=call.cluster.now,
     )
-    since = _FENCED_SINCE[AddOffsetsToTxnRequest]
-    _host(call).settle()
-    future.add_done_callback(
-        lambda added: call.respond(AddOffsetsToTxnResponse(error_code=_known(added.error, call.version, since)))
-    )
+    _respond_later(call, future, lambda _: {})
 
 
 def _end(call: ServerCall[EndTxnRequest]) -> None:
@@ -255,13 +251,7 @@ def _end(call: ServerCall[EndTxnRequest]) -> None:
         now=call.cluster.now,
     )
 
-    def respond(following: Future[ProducerIdAndEpoch]) -> None:
-        error = _known(following.error, call.version, _FENCED_SINCE[EndTxnRequest])
-        producer = following.value or ProducerIdAndEpoch()
-        call.respond(EndTxnResponse(error_code=error, producer_id=producer.id, producer_epoch=producer.epoch))
-
-    _host(call).settle()
-    future.add_done_callback(respond)
+    _respond_later(call, future, _producer_fields)
 
 
 def _describe(call: ServerCall[DescribeTransactionsRequest]) -> None:
@@ -270,10 +260,8 @@ def _describe(call: ServerCall[DescribeTransactionsRequest]) -> None:
 
 
 def _described(call: ServerCall[Any], transactional_id: str) -> TransactionState:
-    if not call.allows(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
-        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return TransactionState(error_code=error, transactional_id=transactional_id)
     try:
+        call.require(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id)
         found = _host(call).coordinator.describe(transactional_id)
     except ApiError as refused:
         return TransactionState(error_code=refused.error, transactional_id=transactional_id)
@@ -285,13 +273,8 @@ def _described(call: ServerCall[Any], transactional_id: str) -> TransactionState
         transaction_start_time_ms=found.started_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=tuple(TopicData(topic=topic, partitions=numbers) for topic, numbers in _by_topic(seen)),
+        topics=tuple(TopicData(topic=topic, partitions=numbers) for topic, numbers in group_by_topic(seen)),
     )
-
-
-def _by_topic(places: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for topic, group in groupby(sorted(places), key=lambda each: each.topic):
-        yield topic, tuple(each.partition for each in group)
 
 
 def _list(call: ServerCall[ListTransactionsRequest]) -> None:

@@ -122,13 +122,6 @@ class TokenBucket:
         return full
 
 
-def whole_ms(delay: float, longest: int = LONGEST) -> int:
-    """Return a delay as an integer for responses: rounded, and at most ``longest``."""
-    if isnan(delay):
-        return 0
-    return floor(delay + 0.5) if delay < longest else longest
-
-
 QUOTAS: Final = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
 """The quotas of users and client ids."""
 
@@ -302,7 +295,9 @@ class QuotaMeter:
         return int(min(most, LONGEST))
 
     def _delay(self, stat: Stat, limit: float, now: int) -> int:
-        return whole_ms(stat.delay(now, self._window, limit), self._longest)
+        """Return the throttle time, rounded."""
+        delay = stat.delay(now, self._window, limit)
+        return 0 if isnan(delay) else floor(min(delay, self._longest) + 0.5)
 
     def _find(self, user: str, client_id: str | None, now: int) -> tuple[Stat, float]:
         place = self.limits.quota_key(user, client_id)

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from attrs import frozen
 
@@ -95,11 +95,7 @@ def _group(match: re.Match[str], reference: re.Match[str]) -> str:
 def parse_mapping_rules(text: str) -> Callable[[str], str | None]:
     """Return a function that maps a subject to a user name, or None if no rule matches. Raises ``OptionError``."""
     rules = [_parse(each) for each in _SPLIT.split(text.strip()) if each]
-    return lambda subject: next(_names(rules, subject), None)
-
-
-def _names(rules: Iterable[_Rule], subject: str) -> Any:
-    return (name for rule in rules if (name := rule.apply(subject)) is not None)
+    return lambda subject: next((name for rule in rules if (name := rule.apply(subject)) is not None), None)
 
 
 def _parse(text: str) -> _Rule:

@@ -33,15 +33,6 @@ MECHANISMS: Final[Mapping[str, ScramMechanismInfo]] = {
 _SALT_BYTES: Final = 16
 
 
-class ScramCredential(NamedTuple):
-    """The server-side data of a SCRAM password."""
-
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-
-
 def scram_keys(salted_password: bytes, hash_name: str) -> tuple[bytes, bytes]:
     """Return the stored key and the server key of a salted password (RFC 5802)."""
     import hashlib
@@ -63,12 +54,9 @@ class CredentialStore:
         known = self._cluster.config.users.get(user)
         return compare_digest((known or "").encode(), password.encode()) and known is not None
 
-    def scram(self, user: str, mechanism: str) -> ScramCredential | None:
+    def scram(self, user: str, mechanism: str) -> UserScramCredentialRecord | None:
         """Return a user's credential for a SCRAM mechanism, or None."""
-        record = self._cluster.image.scram.get((user, MECHANISMS[mechanism].number))
-        if record is None:
-            return None
-        return ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+        return self._cluster.image.scram.get((user, MECHANISMS[mechanism].number))
 
     def records(self) -> Iterator[UserScramCredentialRecord]:
         """Yield the records of the configured users."""

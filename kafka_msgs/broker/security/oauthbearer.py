@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from kafka_msgs.broker.client_session import SaslServer
 from kafka_msgs.broker.security.credentials import OAUTHBEARER
 from kafka_msgs.broker.security.tokens import InvalidTokenError, TokenValidator, decode_base64
 from kafka_msgs.error_codes import ErrorCode
@@ -136,15 +137,13 @@ def new_token_validator(configs: BrokerConfigs) -> TokenValidator:
     return TokenValidator.of(configs, None if url is None else read_key_set(url))
 
 
-class OAuthBearerServer:
+class OAuthBearerServer(SaslServer):
     """An authentication with a token. ``now`` returns the time in milliseconds."""
 
     def __init__(self, validator: TokenValidator, now: Callable[[], int]) -> None:
         self._validator = validator
         self._now = now
         self._refused = False
-        self.user: str | None = None
-        self.expires_at: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """Return the response to a client token: empty for a valid one. Raises ``RequestRefusedError``."""

@@ -7,6 +7,7 @@ Errors have Kafka's messages and reveal no secrets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.broker.client_session import SaslServer
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from kafka_msgs.broker.security.tokens import TokenValidator
 
 __all__ = ["RefusedExchange", "new_sasl_server"]
+
+_failed: Final = partial(RequestRefusedError, ErrorCode.SASL_AUTHENTICATION_FAILED)
 
 _PLAIN_PARTS: Final = 3
 
@@ -39,15 +42,8 @@ def new_sasl_server(mechanism: str, cluster: ClusterServices, validator: Callabl
     raise RequestRefusedError(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
 
 
-def _failed(message: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
-
-
-class RefusedExchange:
+class RefusedExchange(SaslServer):
     """A login that fails at its first token."""
-
-    user: str | None = None
-    expires_at: int | None = None
 
     def __init__(self, message: str) -> None:
         self._message = message
@@ -57,14 +53,11 @@ class RefusedExchange:
         raise _failed(self._message)
 
 
-class _Plain:
+class _Plain(SaslServer):
     """PLAIN: one token with the authorization id, the user name and the password."""
-
-    expires_at: int | None = None
 
     def __init__(self, credentials: CredentialStore) -> None:
         self._credentials = credentials
-        self.user: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         try:
@@ -86,10 +79,8 @@ class _Plain:
         return b""
 
 
-class _Scram:
+class _Scram(SaslServer):
     """SCRAM: two client tokens, each with a response."""
-
-    expires_at: int | None = None
 
     def __init__(self, mechanism: str, credentials: CredentialStore) -> None:
         try:
@@ -103,7 +94,6 @@ class _Scram:
         self._server: Any = made.make_server(self._known)
         self._name = ""
         self._begun = False
-        self.user: str | None = None
 
     def _known(self, user: str) -> tuple[bytes, bytes, bytes, int]:
         self._name = user

@@ -14,6 +14,7 @@ from uuid import UUID
 from attrs import evolve, frozen
 
 from kafka_msgs.broker.share.record_state import SharePartitionKey
+from kafka_msgs.broker.struct_copies import copy_as
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.coordinator_runtime import CoordinatorRuntime
@@ -127,7 +128,7 @@ class _Operation(ShardOperation):
                 leader_epoch=leader_epoch,
                 start_offset=start_offset,
                 delivery_complete_count=complete,
-                state_batches=tuple(map(_update_batch, combine_batches(batches, start_offset))),
+                state_batches=tuple(copy_as(UpdateBatch, each) for each in combine_batches(batches, start_offset)),
             )
             changed = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
             self.emit(changed, update, _VERSION)
@@ -197,7 +198,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def initialize(op: _Operation) -> None:
-            _check_numbers(("partition id", key.partition), ("state epoch", state_epoch))
+            _check_numbers(key, state_epoch=state_epoch)
             state = op.state.states.get(key)
             if state is not None and state.state_epoch > state_epoch:
                 _refuse(ErrorCode.FENCED_STATE_EPOCH)
@@ -221,7 +222,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def read(op: _Operation) -> ShareSnapshotValue:
-            _check_numbers(("partition id", key.partition), ("leader epoch", leader_epoch))
+            _check_numbers(key, leader_epoch=leader_epoch)
             state = op.find(key, "Read")
             _check_leader(state, leader_epoch)
             self._check_topic(key)
@@ -251,9 +252,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """
 
         def write(op: _Operation) -> None:
-            _check_numbers(
-                ("partition id", key.partition), ("leader epoch", leader_epoch), ("state epoch", state_epoch)
-            )
+            _check_numbers(key, leader_epoch=leader_epoch, state_epoch=state_epoch)
             state = op.find(key, "Write")
             _check_leader(state, leader_epoch)
             if state.state_epoch > state_epoch:
@@ -267,7 +266,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """Delete the state of a share partition, if it exists."""
 
         def delete(op: _Operation) -> None:
-            _check_numbers(("partition id", key.partition))
+            _check_numbers(key)
             self._check_topic(key)
             if key in op.state.states:
                 op.write_snapshot(key, None)
@@ -278,7 +277,7 @@ class ShareCoordinator(CoordinatorRuntime[_ShareStates, _Operation]):
         """Return the state of a share partition, or None. Raises ``ApiError``."""
 
         def read(op: _Operation) -> ShareSnapshotValue | None:
-            _check_numbers(("partition id", key.partition))
+            _check_numbers(key)
             self._check_topic(key)
             state = op.state.states.get(key)
             return None if state is None else state.value
@@ -358,24 +357,15 @@ def _apply_update(states: _ShareStates, changes: Changes, key: ShareUpdateKey, v
     changes.set(states.states, share, state)
 
 
-def _check_numbers(*numbers: tuple[str, int]) -> None:
-    for name, number in numbers:
+def _check_numbers(key: SharePartitionKey, **epochs: int) -> None:
+    for name, number in {"partition_id": key.partition, **epochs}.items():
         if number < 0:
-            _refuse(ErrorCode.INVALID_REQUEST, f"The {name} cannot be a negative number.")
+            _refuse(ErrorCode.INVALID_REQUEST, f"The {name.replace('_', ' ')} cannot be a negative number.")
 
 
 def _check_leader(state: _SharePartitionState, leader_epoch: int) -> None:
     if state.leader_epoch > leader_epoch:
         _refuse(ErrorCode.FENCED_LEADER_EPOCH)
-
-
-def _update_batch(batch: StateBatch) -> UpdateBatch:
-    return UpdateBatch(
-        first_offset=batch.first_offset,
-        last_offset=batch.last_offset,
-        delivery_state=batch.delivery_state,
-        delivery_count=batch.delivery_count,
-    )
 
 
 def _refuse(error: ErrorCode, message: str | None = None) -> NoReturn:

@@ -7,7 +7,7 @@ In Kafka these are ``ShareSessionCache`` and ``ShareSessionContext``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, NoReturn, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from attrs import define
@@ -72,7 +72,7 @@ class ShareSession:
         Raises ``RequestRefusedError`` with INVALID_SHARE_SESSION_EPOCH for another epoch.
         """
         if epoch != self.epoch:
-            _refuse(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+            raise RequestRefusedError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         self.epoch = self.epoch + 1 if self.epoch < _MAX_EPOCH else 1
 
 
@@ -97,7 +97,7 @@ class ShareSessionCache:
         """Return the session of a member. Raises ``RequestRefusedError`` with SHARE_SESSION_NOT_FOUND."""
         session = self._sessions.get(key)
         if session is None:
-            _refuse(ErrorCode.SHARE_SESSION_NOT_FOUND)
+            raise RequestRefusedError(ErrorCode.SHARE_SESSION_NOT_FOUND)
         return session
 
     def begin(self, key: MemberKey, places: Iterable[TopicIdPartition], connection: int) -> ShareSession:
@@ -107,7 +107,7 @@ class ShareSessionCache:
         """
         self.end(key)
         if len(self._sessions) >= self._limit:
-            _refuse(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+            raise RequestRefusedError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, connection, dict.fromkeys(places, False))
         self._sessions[key] = session
         self._sizes[key.group_id] = self._sizes.get(key.group_id, 0) + 1
@@ -144,7 +144,3 @@ class ShareSessionCache:
     def has_members(self, group_id: str) -> bool:
         """Return whether a member of the group has a session."""
         return group_id in self._sizes
-
-
-def _refuse(error: ErrorCode) -> NoReturn:
-    raise RequestRefusedError(error)

@@ -11,7 +11,7 @@ from attrs import define, field
 from kafka_msgs.broker.storage.file_segment import FileSegment, finish_interrupted_swaps, segment_name
 from kafka_msgs.broker.storage.partition_files import PartitionFiles
 from kafka_msgs.broker.storage.producer_state import BatchMetadata, ProducerStateEntry
-from kafka_msgs.broker.storage.store import SavedPartition, SegmentStore
+from kafka_msgs.broker.storage.store import PartitionStore, SavedPartition, SegmentStore
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.small_files import (
     CLEAN_OFFSETS,
@@ -29,11 +29,6 @@ from kafka_msgs.messages.producer_snapshot import ProducerEntry, ProducerSnapsho
 __all__ = ["FilePartitionStore", "file_segments"]
 
 
-def to_snapshot(producers: Iterable[ProducerStateEntry]) -> ProducerSnapshot:
-    """Return the snapshot of producers."""
-    return ProducerSnapshot(producer_entries=tuple(map(_entry, producers)))
-
-
 def _entry(state: ProducerStateEntry) -> ProducerEntry:
     last = state.batches[-1] if state.batches else BatchMetadata(-1, -1, 0, -1)
     return ProducerEntry(
@@ -46,11 +41,6 @@ def _entry(state: ProducerStateEntry) -> ProducerEntry:
         coordinator_epoch=state.coordinator_epoch,
         current_txn_first_offset=-1 if state.first_offset is None else state.first_offset,
     )
-
-
-def from_snapshot(snapshot: ProducerSnapshot) -> list[ProducerStateEntry]:
-    """Return the producers of a snapshot."""
-    return [_state(entry) for entry in snapshot.producer_entries]
 
 
 def _state(entry: ProducerEntry) -> ProducerStateEntry:
@@ -79,8 +69,8 @@ def file_segments(files: PartitionFiles) -> list[FileSegment]:
 
 
 @define(eq=False)
-class FilePartitionStore:
-    """A partition stored in files, as a ``PartitionStore``. ``on_remove`` removes the directories."""
+class FilePartitionStore(PartitionStore):
+    """A partition stored in files. ``on_remove`` removes the directories."""
 
     files: PartitionFiles
     _clean: bool
@@ -94,7 +84,6 @@ class FilePartitionStore:
 
     @property
     def durable(self) -> bool:
-        """Whether each append is flushed before it is acknowledged."""
         return self.files.durable
 
     def load(self) -> SavedPartition:
@@ -111,15 +100,11 @@ class FilePartitionStore:
             clean=self._clean,
         )
 
-    def create(self, base_offset: int) -> SegmentStore:
-        """Return a new empty segment. Existing files with its names are replaced. Raises ``OSError``."""
-        return self._new(base_offset, "")
-
     def rewrite(self, base_offset: int) -> SegmentStore:
-        """Return a new empty segment, which becomes part of the partition through ``replace``. Raises ``OSError``."""
-        return self._new(base_offset, ".cleaned")
+        return self.create(base_offset, ".cleaned")
 
-    def _new(self, base_offset: int, ending: str) -> FileSegment:
+    def create(self, base_offset: int, ending: str = "") -> SegmentStore:
+        """Return a new empty segment. Existing files with its names are replaced. Raises ``OSError``."""
         segment = FileSegment(self.files, base_offset, ending=ending)
         segment.unlink()
         for suffix in (".log", ".index", ".timeindex"):
@@ -142,39 +127,34 @@ class FilePartitionStore:
         written.rename("")
 
     def expire(self, now: int) -> None:
-        """Remove files whose deletion delay has passed. Raises ``OSError``."""
         for at, segment in self._deleted:
             if at <= now:
                 segment.unlink()
         self._deleted = [(at, segment) for at, segment in self._deleted if at > now]
 
     def snapshots(self) -> list[int]:
-        """Return the offsets of the producer snapshot files, lowest first. Raises ``OSError``."""
         return sorted(int(path.stem) for path in self.files.first.glob(f"*{_SNAPSHOT}") if path.stem.isdecimal())
 
     def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
-        """Write a producer snapshot. Raises ``OSError``."""
-        self.files.replace(segment_name(offset, _SNAPSHOT), format_producer_snapshot(to_snapshot(producers)))
+        snapshot = ProducerSnapshot(producer_entries=tuple(map(_entry, producers)))
+        self.files.replace(segment_name(offset, _SNAPSHOT), format_producer_snapshot(snapshot))
 
     def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
-        """Return the producers of a snapshot file, or None if it is damaged. Raises ``OSError``."""
         try:
-            return from_snapshot(read_producer_snapshot(self.files.path(segment_name(offset, _SNAPSHOT))))
+            snapshot = read_producer_snapshot(self.files.path(segment_name(offset, _SNAPSHOT)))
         except LogFileError:
             return None
+        return list(map(_state, snapshot.producer_entries))
 
     def delete_snapshot(self, offset: int) -> None:
-        """Remove a producer snapshot file. Raises ``OSError``."""
         self.files.unlink(segment_name(offset, _SNAPSHOT))
 
     def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
-        """Write the leader epochs. Raises ``OSError``."""
         self.files.replace(LEADER_EPOCHS, format_leader_epochs(epochs))
 
     def checkpoint(
         self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
     ) -> None:
-        """Record offsets for the checkpoint files of the directory."""
         self._clean_offset = clean_offset
         self._recovery_point, self._high_watermark = recovery_point, high_watermark
         self._starts_at_segment = log_start_offset is None
@@ -190,7 +170,6 @@ class FilePartitionStore:
         }
 
     def remove(self) -> None:
-        """Remove the directories of the partition. Raises ``OSError``."""
         if self._on_remove is not None:
             self._on_remove()
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader, has_valid_crc, iter_headers
 from kafka_msgs.broker.storage.leader_epochs import LeaderEpochCache
 from kafka_msgs.broker.storage.log_segment import LogSegment
@@ -27,22 +25,16 @@ from kafka_msgs.broker.storage.topic_config import TopicConfig
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.log.writers.index_writer import SegmentIndexes
 
-__all__ = ["load", "rebuild_producers", "sound_batches"]
+__all__ = ["load", "sound_batches"]
 
 
-@frozen
-class LoadedLog:
-    """An open partition."""
+def load(
+    store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int
+) -> tuple[LogSegments, LeaderEpochCache, ProducerStateManager, int, int]:
+    """Open the stored data of a partition, or create a new one. Raises ``OSError``.
 
-    segments: LogSegments
-    epochs: LeaderEpochCache
-    producers: ProducerStateManager
-    log_start_offset: int
-    clean_offset: int
-
-
-def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: int) -> LoadedLog:
-    """Open the stored data of a partition, or create a new one. Raises ``OSError``."""
+    Return also the log start offset, and the offset up to which the log is compacted.
+    """
     stored = store.load()
     segments = LogSegments(store, config.index_interval_bytes, recovery_point=stored.recovery_point)
     epochs, producers = LeaderEpochCache(stored.epochs), ProducerStateManager()
@@ -70,8 +62,12 @@ def load(store: PartitionStore, config: TopicConfig, now: int, expiration_ms: in
     changed = [epochs.truncate_end(segments.end_offset), epochs.truncate_start(start)]
     if any(changed) or epochs.entries != stored.epochs:
         store.save_epochs(epochs.entries)
-    rebuild_producers(segments, producers, start, now, expiration_ms, clean=stored.clean)
-    return LoadedLog(segments, epochs, producers, start, stored.clean_offset)
+    if stored.clean and not segments.store.snapshots():  # A broker that wrote no snapshots, so there are no producers.
+        producers.reset((), segments.end_offset)
+    else:
+        _restore(segments, producers, start, now, expiration_ms)
+    segments.take_snapshot(producers, start)
+    return segments, epochs, producers, start, stored.clean_offset
 
 
 def _unsure(stored: SavedPartition) -> list[SegmentStore]:
@@ -149,20 +145,6 @@ def _remove_stray_snapshots(segments: LogSegments) -> None:
     for offset in strays:
         if offset != strays[-1] or offset < segments.active.base_offset:
             segments.store.delete_snapshot(offset)
-
-
-def rebuild_producers(
-    segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int, *, clean: bool
-) -> None:
-    """Rebuild the producer state at the end of the log, from the last snapshot and the batches after it.
-
-    A cleanly closed log without a snapshot comes from a broker that wrote none, so it has no producers.
-    """
-    if clean and not segments.store.snapshots():
-        producers.reset((), segments.end_offset)
-    else:
-        _restore(segments, producers, start, now, expiration_ms)
-    segments.take_snapshot(producers, start)
 
 
 def _restore(segments: LogSegments, producers: ProducerStateManager, start: int, now: int, expiration_ms: int) -> None:

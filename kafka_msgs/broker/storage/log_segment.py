@@ -148,16 +148,6 @@ class LogSegment:
         record = next((each for each in self.records(header) or () if each.timestamp == wanted), None)
         return None if record is None else TimestampAndOffset(record.offset, wanted, header.leader_epoch)
 
-    def truncate(self, offset: int, now: int) -> None:
-        """Remove all batches that contain ``offset`` or higher offsets."""
-        batch = self.batch_of(offset)
-        self.indexes.truncate(offset)
-        if batch is not None:
-            self.store.truncate(batch.position)
-        if not self.size:
-            self.created, self._first_time = now, None
-        self.take_times_after_index()
-
     def take_times_after_index(self) -> None:
         """Record the timestamps of batches that the time index does not cover yet."""
         indexes = self.indexes

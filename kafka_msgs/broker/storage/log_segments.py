@@ -105,23 +105,6 @@ class LogSegments:
             if each.base_offset != new.base_offset:
                 self.store.delete_snapshot(each.base_offset)
 
-    def truncate(self, offset: int, now: int) -> None:
-        """Remove all batches that contain ``offset`` or higher offsets. The log then ends at ``offset``."""
-        beyond = [each for each in self._items if each.base_offset > offset]
-        if len(beyond) == len(self._items):
-            beyond = self._items
-            self._items = []
-            self.begin(offset, now)
-            self.store.delete([each.store for each in beyond], now, 0)
-        else:
-            self.remove(beyond, now, 0)
-            self.active.truncate(offset, now)
-        for at in self.store.snapshots():
-            if at > offset:
-                self.store.delete_snapshot(at)
-        self.end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-
     def take_snapshot(self, producers: ProducerStateManager, log_start_offset: int) -> None:
         """Save a producer snapshot, if the last snapshot is older."""
         if producers.end_offset > max(self.store.snapshots(), default=log_start_offset):

@@ -16,6 +16,7 @@ The order of the checks, the error codes and the error messages match Kafka's ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from attrs import frozen
@@ -57,6 +58,9 @@ T = TypeVar("T")
 
 __all__ = ["RawBatch", "read_marker", "split_batches", "validate_produced"]
 
+_corrupt: Final = partial(RequestRefusedError, ErrorCode.CORRUPT_MESSAGE)
+_invalid: Final = partial(RequestRefusedError, ErrorCode.INVALID_RECORD)
+
 _MAX_DECOMPRESSED: Final = 128 * 2**20
 """The maximum decompressed size of a batch. Kafka has no limit, because it never holds all records in memory."""
 
@@ -92,14 +96,6 @@ class RawBatch:
             raise RequestRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
         except RecordError as error:
             raise _invalid(str(error)) from None
-
-
-def _corrupt(reason: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.CORRUPT_MESSAGE, reason)
-
-
-def _invalid(reason: str) -> RequestRefusedError:
-    return RequestRefusedError(ErrorCode.INVALID_RECORD, reason)
 
 
 def split_batches(records: Buffer) -> list[RawBatch]:

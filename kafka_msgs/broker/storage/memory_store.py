@@ -7,7 +7,7 @@ its memory returns to the system regardless of fragmentation.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from mmap import mmap
 from operator import attrgetter
 from typing import Final
@@ -15,9 +15,8 @@ from typing import Final
 from attrs import define, field
 
 from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
-from kafka_msgs.broker.storage.store import SavedPartition, SegmentStore
+from kafka_msgs.broker.storage.store import PartitionStore, SavedPartition, SegmentStore
 from kafka_msgs.codec import Buffer
-from kafka_msgs.log.small_files import LeaderEpoch
 from kafka_msgs.log.writers.index_writer import SegmentIndexes
 
 __all__ = ["MemoryPartitionStore"]
@@ -98,10 +97,8 @@ class _MemorySegment:
 
 
 @define(eq=False)
-class MemoryPartitionStore:
-    """A partition that exists only in this process, as a ``PartitionStore``."""
-
-    durable = False
+class MemoryPartitionStore(PartitionStore):
+    """A partition that exists only in this process. Segments are freed when the partition drops them."""
 
     _snapshots: dict[int, list[ProducerStateEntry]] = field(factory=dict)
 
@@ -114,12 +111,6 @@ class MemoryPartitionStore:
     def rewrite(self, base_offset: int) -> SegmentStore:
         return _MemorySegment(base_offset)
 
-    def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
-        """Do nothing: segments are freed when the partition drops them."""
-
-    def replace(self, old: Sequence[SegmentStore], new: SegmentStore, now: int, delay_ms: int) -> None:
-        """Do nothing."""
-
     def snapshots(self) -> list[int]:
         return sorted(self._snapshots)
 
@@ -131,20 +122,3 @@ class MemoryPartitionStore:
 
     def delete_snapshot(self, offset: int) -> None:
         self._snapshots.pop(offset, None)
-
-    def save_epochs(self, epochs: tuple[LeaderEpoch, ...]) -> None:
-        """Do nothing."""
-
-    def checkpoint(
-        self, *, log_start_offset: int | None, recovery_point: int, high_watermark: int, clean_offset: int
-    ) -> None:
-        """Do nothing."""
-
-    def expire(self, now: int) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def remove(self) -> None:
-        """Do nothing."""

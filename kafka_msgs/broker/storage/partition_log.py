@@ -16,7 +16,6 @@ from uuid import UUID
 from kafka_msgs.binary_layouts import NO_TIMESTAMP
 from kafka_msgs.broker.storage import log_reads
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader
-from kafka_msgs.broker.storage.leader_epochs import LeaderEpochCache
 from kafka_msgs.broker.storage.log_append import (
     AppendContext,
     AppendResult,
@@ -24,15 +23,13 @@ from kafka_msgs.broker.storage.log_append import (
     assign_offsets,
     prepare_producers,
 )
-from kafka_msgs.broker.storage.log_loader import load, rebuild_producers
+from kafka_msgs.broker.storage.log_loader import load
 from kafka_msgs.broker.storage.log_segment import TimestampAndOffset
-from kafka_msgs.broker.storage.log_segments import LogSegments
-from kafka_msgs.broker.storage.log_validator import RawBatch, check_bytes, split_batches, validate_produced
+from kafka_msgs.broker.storage.log_validator import RawBatch, check_bytes, split_batches
 from kafka_msgs.broker.storage.producer_state import (
     AppendOrigin,
     BatchMetadata,
     ProducerAppendInfo,
-    ProducerStateManager,
 )
 from kafka_msgs.broker.storage.store import PartitionStore
 from kafka_msgs.broker.storage.topic_config import TopicConfig
@@ -79,12 +76,9 @@ class PartitionLog:
         self._on_change = on_change
         self._before_write = before_write
         self._held: int | None = None
-        opened = load(store, config, now, producer_expiration_ms)
-        self.segments: LogSegments = opened.segments
-        self.epochs: LeaderEpochCache = opened.epochs
-        self.producers: ProducerStateManager = opened.producers
-        self.log_start_offset: int = opened.log_start_offset
-        self.clean_offset: int = opened.clean_offset
+        self.segments, self.epochs, self.producers, self.log_start_offset, self.clean_offset = load(
+            store, config, now, producer_expiration_ms
+        )
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.name}: offsets {self.log_start_offset} to {self.log_end_offset}>"
@@ -117,11 +111,6 @@ class PartitionLog:
         """The size of all segments in bytes."""
         return sum(segment.size for segment in self.segments)
 
-    @property
-    def leader_epochs(self) -> tuple[LeaderEpoch, ...]:
-        """The leader epochs with their start offsets."""
-        return self.epochs.entries
-
     def cap_high_watermark(self, offset: int | None) -> None:
         """Cap the high watermark at ``offset``, as if followers stopped fetching. None removes the cap."""
         self._held = offset
@@ -143,13 +132,11 @@ class PartitionLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = 0,
-        produce_version: int | None = None,
     ) -> AppendResult:
         """Append a batch and return its offsets.
 
         ``AppendOrigin.REPLAY`` accepts several batches and keeps their offsets. ``guard`` comes from ``verify`` and is
         required for the first batch of a transaction. ``transaction_version`` applies to transaction markers.
-        ``produce_version`` is the version of the Produce request, which limits the accepted batches.
 
         Raises ``RequestRefusedError`` with the error code of Kafka: CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP,
         MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT,
@@ -157,8 +144,6 @@ class PartitionLog:
         KAFKA_STORAGE_ERROR. With INVALID_RECORD and INVALID_TIMESTAMP it may be a ``RefusedRecordsError``.
         """
         batches = split_batches(records)
-        if produce_version is not None:
-            validate_produced(batches, produce_version)
         for batch in batches:
             check_bytes(batch, self.config, origin)
         if not batches:
@@ -343,19 +328,6 @@ class PartitionLog:
         if self.epochs.truncate_start(offset):
             self.segments.store.save_epochs(self.epochs.entries)
         self.producers.replicated(offset)
-        self._changed()
-
-    def truncate_to(self, offset: int, now: int) -> None:
-        """Remove all records at ``offset`` and above, as a diverging follower does."""
-        if self.epochs.truncate_end(min(offset, self.log_end_offset)):
-            self.segments.store.save_epochs(self.epochs.entries)
-        if offset >= self.log_end_offset:
-            return
-        self.segments.truncate(offset, now)
-        self.log_start_offset = min(self.log_start_offset, offset)
-        rebuild_producers(
-            self.segments, self.producers, self.log_start_offset, now, self.producer_expiration_ms, clean=False
-        )
         self._changed()
 
     def start_empty_at(self, offset: int, now: int) -> None:

@@ -126,10 +126,6 @@ class ProducerStateEntry:
             self.epoch = epoch
 
 
-def _refused(error: ErrorCode, message: str) -> RequestRefusedError:
-    return RequestRefusedError(error, message)
-
-
 @define(eq=False)
 class ProducerAppendInfo:
     """The effect of an append on the producers, before it is written."""
@@ -174,7 +170,7 @@ class ProducerStateManager:
             reason = (
                 f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {state.epoch}"
             )
-            raise _refused(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
+            raise RequestRefusedError(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
 
     def prepare(
         self,
@@ -216,7 +212,7 @@ class ProducerStateManager:
         draft.last_timestamp = batch.max_timestamp
         if draft.first_offset is not None and not batch.is_transactional:
             reason = f"Expected transactional write from producer {batch.producer_id}"
-            raise _refused(ErrorCode.INVALID_TXN_STATE, reason)
+            raise RequestRefusedError(ErrorCode.INVALID_TXN_STATE, reason)
         if draft.first_offset is None and batch.is_transactional:
             draft.first_offset = batch.base_offset
 
@@ -232,7 +228,7 @@ class ProducerStateManager:
         _check_epoch(draft, batch.producer_epoch, origin, version)
         if draft.coordinator_epoch > marker.coordinator_epoch and origin is not AppendOrigin.REPLAY:
             reason = f"Invalid coordinator epoch for producerId {batch.producer_id}: {marker.coordinator_epoch}"
-            raise _refused(
+            raise RequestRefusedError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED, f"{reason} (zombie), {draft.coordinator_epoch} (current)"
             )
         if draft.first_offset is not None:
@@ -309,7 +305,7 @@ def _check_epoch(state: ProducerStateEntry, epoch: int, origin: AppendOrigin, tr
         return
     sign = "<=" if strict else "<"
     reason = f"Epoch of producer {state.producer_id} is {epoch}, which is {sign} the last seen epoch {state.epoch}"
-    raise _refused(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
+    raise RequestRefusedError(ErrorCode.INVALID_PRODUCER_EPOCH, reason)
 
 
 def _check_sequence(now: ProducerStateEntry, draft: ProducerStateEntry, batch: PositionedHeader) -> None:
@@ -320,7 +316,7 @@ def _check_sequence(now: ProducerStateEntry, draft: ProducerStateEntry, batch: P
             return
         reason = f"Invalid sequence number for new epoch of producer {now.producer_id}: {batch.producer_epoch}"
         reason += f" (request epoch), {first} (seq. number), {draft.epoch} (current producer epoch)"
-        raise _refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, reason)
+        raise RequestRefusedError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, reason)
     if now.epoch == _NO_EPOCH:
         return
     if draft.batches:
@@ -329,5 +325,6 @@ def _check_sequence(now: ProducerStateEntry, draft: ProducerStateEntry, batch: P
         last = now.last_sequence if batch.producer_epoch == now.epoch else _NO_SEQUENCE
     follows = first == 0 if last == _NO_SEQUENCE else first == next_sequence(last, 1)
     if not follows:
-        reason = f"Out of order sequence number for producer {now.producer_id}: {first} (incoming seq. number)"
-        raise _refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"{reason}, {last} (current end sequence number)")
+        reason = f"Out of order sequence number for producer {now.producer_id}: {first} (incoming seq. number), "
+        reason += f"{last} (current end sequence number)"
+        raise RequestRefusedError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, reason)

@@ -176,13 +176,7 @@ def _rewritten(header: PositionedHeader, records: list[Record], horizon: int | N
 def _without_records(header: PositionedHeader) -> bytes:
     """Return the header of a batch from which all records were removed."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
-    fields = [*header[1:]]
-    fields[1], fields[4], fields[5], fields[7], fields[12] = (
-        HEADER_SIZE - LENGTH_AND_OFFSET_STRUCT,
-        0,
-        attributes,
-        NO_TIMESTAMP,
-        0,
-    )
-    fields[4] = crc32c(HEADER.pack(*fields)[CRC_START:])
-    return HEADER.pack(*fields)
+    size = HEADER_SIZE - LENGTH_AND_OFFSET_STRUCT
+    empty = header._replace(length=size, crc=0, attributes=attributes, base_timestamp=NO_TIMESTAMP, records=0)
+    crc = crc32c(HEADER.pack(*empty[1:])[CRC_START:])
+    return HEADER.pack(*empty._replace(crc=crc)[1:])

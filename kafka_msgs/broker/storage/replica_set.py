@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from kafka_msgs.broker.storage.file_segment import finish_interrupted_swaps
@@ -88,13 +88,6 @@ class ReplicaSet:
             store.drop(self._place)
 
 
-class _Progress(NamedTuple):
-    """The progress of a replica. A replica with more progress contains everything in a replica with less."""
-
-    epoch: int
-    end_offset: int
-
-
 def _right(
     place: Place, found: Sequence[LogDirectoryStore], in_sync: Collection[LogDirectoryStore]
 ) -> LogDirectoryStore | None:
@@ -106,7 +99,8 @@ def _right(
     return max(wanted, key=lambda each: _progress(each, place), default=None)
 
 
-def _progress(store: LogDirectoryStore, place: Place) -> _Progress:
+def _progress(store: LogDirectoryStore, place: Place) -> tuple[int, int]:
+    """Return the leader epoch and the end offset of a replica. With more progress it contains more records."""
     path = store.path / f"{place[0]}-{place[1]}"
     finish_interrupted_swaps(path)
     files, epoch = PartitionFiles(OpenFileCache(1), path), NO_EPOCH
@@ -116,7 +110,7 @@ def _progress(store: LogDirectoryStore, place: Place) -> _Progress:
     for segment in file_segments(files)[-1:]:
         end = max(end, segment.base_offset, *(each.last_offset + 1 for each in sound_batches(segment)))
     files.close()
-    return _Progress(epoch, end)
+    return epoch, end
 
 
 def _alike(one: Path, other: Path) -> bool:

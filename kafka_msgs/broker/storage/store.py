@@ -61,18 +61,24 @@ class SavedPartition:
     clean: bool = True
 
 
-class PartitionStore(Protocol):
-    """The store of one partition."""
+class PartitionStore:
+    """The store of one partition. A method without a result does nothing, unless a subclass overrides it.
+
+    With files, all methods raise ``OSError``.
+    """
 
     @property
     def durable(self) -> bool:
         """Whether each append is flushed before it is acknowledged."""
+        return False
 
     def load(self) -> SavedPartition:
         """Return the saved partition. Operations that a crash interrupted are finished or undone first."""
+        raise NotImplementedError
 
     def create(self, base_offset: int) -> SegmentStore:
         """Return a new empty segment."""
+        raise NotImplementedError
 
     def delete(self, segments: Iterable[SegmentStore], now: int, delay_ms: int) -> None:
         """Remove segments. Their files may remain for ``delay_ms`` after ``now``, under another name."""
@@ -82,15 +88,18 @@ class PartitionStore(Protocol):
 
     def rewrite(self, base_offset: int) -> SegmentStore:
         """Return a new empty segment, which becomes part of the partition through ``replace``."""
+        raise NotImplementedError
 
     def snapshots(self) -> list[int]:
         """Return the offsets of the producer snapshots, lowest first."""
+        raise NotImplementedError
 
     def save_snapshot(self, offset: int, producers: Iterable[ProducerStateEntry]) -> None:
         """Save the producers as of all records below ``offset``."""
 
     def load_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
         """Return the producers of a snapshot, each with at most one batch, or None for a damaged snapshot."""
+        raise NotImplementedError
 
     def delete_snapshot(self, offset: int) -> None:
         """Remove a snapshot."""

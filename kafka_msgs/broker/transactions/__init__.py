@@ -10,6 +10,7 @@ from kafka_msgs.broker.transactions.transaction_metadata import (
     TransactionConfig,
     TransactionMetadata,
     TransactionState,
+    group_by_topic,
 )
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 
@@ -21,4 +22,5 @@ __all__ = [
     "TransactionCoordinator",
     "TransactionMetadata",
     "TransactionState",
+    "group_by_topic",
 ]

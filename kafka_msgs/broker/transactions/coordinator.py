@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from attrs import evolve, frozen
 
-from kafka_msgs.broker.transactions.end_checks import is_repeated, refuse
+from kafka_msgs.broker.transactions.end_checks import is_repeated
 from kafka_msgs.broker.transactions.transaction_metadata import (
     LAST_EPOCH,
     TOPIC,
@@ -93,18 +93,18 @@ class _Operation(ShardOperation):
         """Return the state of a transactional id, for a request of its producer."""
         transaction = self.state.transactions.get(transactional_id)
         if transaction is None:
-            refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            raise RequestRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return transaction
 
     def find_of(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
         """Return the state of a transactional id for its current producer, and not while it ends."""
         transaction = self.find(transactional_id)
         if transaction.producer_id != producer.id:
-            refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            raise RequestRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if transaction.producer_epoch != producer.epoch:
-            refuse(ErrorCode.PRODUCER_FENCED)
+            raise RequestRefusedError(ErrorCode.PRODUCER_FENCED)
         if transaction.status.ending:
-            refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+            raise RequestRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
         return transaction
 
     def write(self, transaction: TransactionMetadata, version: int) -> None:
@@ -185,12 +185,12 @@ class TransactionCoordinator(CoordinatorRuntime[_TransactionalIds, _Operation]):
                 updated_ms=op.now,
             )
         elif expected is not None and not _may_go_on(transaction, expected):
-            refuse(ErrorCode.PRODUCER_FENCED)
+            raise RequestRefusedError(ErrorCode.PRODUCER_FENCED)
         if transaction.status is TransactionState.ONGOING:
             self._fence(op, transaction)
             return _refused(ErrorCode.CONCURRENT_TRANSACTIONS)
         if not transaction.status.at_rest:
-            refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+            raise RequestRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if transaction.exhausted and (expected is None or expected.epoch == transaction.producer_epoch):
             known = expected is not None
             renewed = transaction.with_new_producer_id(self._new_producer_id(), timeout_ms, op.now, keep_last=known)
@@ -251,7 +251,7 @@ class TransactionCoordinator(CoordinatorRuntime[_TransactionalIds, _Operation]):
         partition = self.partition_for(transactional_id)
         transaction = self.read(partition, lambda op: op.state.transactions.get(transactional_id))
         if transaction is None:
-            refuse(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+            raise RequestRefusedError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return transaction
 
     def transactions(self) -> Iterator[TransactionMetadata]:
@@ -400,7 +400,7 @@ def _apply_transaction(
 
 def _require_id(transactional_id: str) -> None:
     if not transactional_id:
-        refuse(ErrorCode.INVALID_REQUEST)
+        raise RequestRefusedError(ErrorCode.INVALID_REQUEST)
 
 
 def _refused(error: ErrorCode) -> Future[T]:

@@ -8,14 +8,14 @@ transaction version 2 on, each end bumps the epoch, so the epoch identifies it. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NoReturn
+from typing import Final
 
 from kafka_msgs.broker.transactions.transaction_metadata import LAST_EPOCH, TransactionMetadata, TransactionState
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.groups.runtime.output import ProducerIdAndEpoch
 
-__all__ = ["is_repeated", "refuse"]
+__all__ = ["is_repeated"]
 
 _Status = TransactionState
 _OUTCOMES: Final[Mapping[TransactionState, bool]] = {
@@ -25,11 +25,6 @@ _OUTCOMES: Final[Mapping[TransactionState, bool]] = {
     _Status.COMPLETE_ABORT: False,
 }
 """The states after a requested end, and whether it was a commit."""
-
-
-def refuse(error: ErrorCode) -> NoReturn:
-    """Raise a ``RequestRefusedError`` with this error."""
-    raise RequestRefusedError(error)
 
 
 def is_repeated(
@@ -42,14 +37,14 @@ def is_repeated(
     """
     overflowed = bumps_epoch and _overflowed(transaction, producer)
     if transaction.producer_id != producer.id and not overflowed:
-        refuse(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        raise RequestRefusedError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not bumps_epoch:
         if producer.epoch != transaction.producer_epoch:
-            refuse(ErrorCode.PRODUCER_FENCED)
+            raise RequestRefusedError(ErrorCode.PRODUCER_FENCED)
         return _repeated_by_state(transaction, committed)
     again = overflowed or transaction.producer_epoch == producer.epoch + 1
     if not _has_right_epoch(transaction, producer, again):
-        refuse(ErrorCode.PRODUCER_FENCED)
+        raise RequestRefusedError(ErrorCode.PRODUCER_FENCED)
     return _repeated_by_epoch(transaction, again, committed)
 
 
@@ -74,9 +69,9 @@ def _repeated_by_state(transaction: TransactionMetadata, committed: bool) -> boo
     if status is _Status.ONGOING:
         return False
     if _OUTCOMES.get(status) is not committed:
-        refuse(ErrorCode.INVALID_TXN_STATE)
+        raise RequestRefusedError(ErrorCode.INVALID_TXN_STATE)
     if status.ending:
-        refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
+        raise RequestRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS)
     return True
 
 
@@ -87,9 +82,10 @@ def _repeated_by_epoch(transaction: TransactionMetadata, again: bool, committed:
     """
     status = transaction.status
     if status.ending:
-        refuse(ErrorCode.CONCURRENT_TRANSACTIONS if _OUTCOMES[status] is committed else ErrorCode.INVALID_TXN_STATE)
+        again_later = _OUTCOMES[status] is committed
+        raise RequestRefusedError(ErrorCode.CONCURRENT_TRANSACTIONS if again_later else ErrorCode.INVALID_TXN_STATE)
     if status is _Status.ONGOING or (not again and not committed):
         return False
     if not again or _OUTCOMES.get(status) is not committed:
-        refuse(ErrorCode.INVALID_TXN_STATE)
+        raise RequestRefusedError(ErrorCode.INVALID_TXN_STATE)
     return True

@@ -29,6 +29,7 @@ __all__ = [
     "TransactionMetadata",
     "TransactionState",
     "from_value",
+    "group_by_topic",
 ]
 
 
@@ -256,6 +257,7 @@ class TransactionMetadata:
         """Return the value of the record of this state, with this version."""
         empty = self.status is TransactionState.EMPTY
         modern = version >= 1
+        listed = (PartitionsSchema(topic=name, partition_ids=ids) for name, ids in group_by_topic(self.partitions))
         return TransactionLogValue(
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
@@ -264,15 +266,16 @@ class TransactionMetadata:
             client_transaction_version=self.client_version if modern else 0,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.status,
-            transaction_partitions=None if empty else tuple(_by_topic(self.partitions)),
+            transaction_partitions=None if empty else tuple(listed),
             transaction_last_update_timestamp_ms=self.updated_ms,
             transaction_start_timestamp_ms=self.started_ms,
         )
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> Iterator[PartitionsSchema]:
+def group_by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield topics and their partition numbers, both in order."""
     for topic, group in groupby(sorted(partitions), key=lambda each: each.topic):
-        yield PartitionsSchema(topic=topic, partition_ids=tuple(each.partition for each in group))
+        yield topic, tuple(each.partition for each in group)
 
 
 def from_value(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:

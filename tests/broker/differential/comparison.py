@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tests.broker.differential.known_differences import RELAXATIONS, Place
 from tests.broker.differential.normalization import is_unordered, without
@@ -36,7 +36,7 @@ def compared(at: int, command: Command, kafka: Result, ours: Result, used: Itera
     """Return the unexplained differences. ``used`` is a counter of relaxations."""
     api = command.get("api", "raw")
     left = []
-    for place in _places(api, command, "", kafka, ours):
+    for place in _places(Place(api, "", kafka, ours, command, (kafka, ours))):
         explained = next((each for each in RELAXATIONS if each.covers(place)), None)
         if explained is None:
             left.append(place)
@@ -65,15 +65,17 @@ _TEXTS: Final = frozenset({"errorMessage"})
 _ABSENT: Final = "<nothing>"
 
 
-def _places(api: str, command: Command, path: str, kafka: Any, ours: Any) -> Iterator[Place]:
+def _places(place: Place) -> Iterator[Place]:
+    """Yield the paths below a path at which the values differ."""
+    path, kafka, ours = place.path, place.kafka, place.ours
     if kafka == ours and type(kafka) is type(ours):
         return
     if isinstance(kafka, dict) and isinstance(ours, dict):
         for name in (*kafka, *(each for each in ours if each not in kafka)):
             below = f"{path}.{name}" if path else name
-            yield from _places(api, command, below, kafka.get(name, _ABSENT), ours.get(name, _ABSENT))
+            yield from _places(evolve(place, path=below, kafka=kafka.get(name, _ABSENT), ours=ours.get(name, _ABSENT)))
     elif isinstance(kafka, list) and isinstance(ours, list) and len(kafka) == len(ours):
         for at, (one, other) in enumerate(zip(kafka, ours, strict=True)):
-            yield from _places(api, command, f"{path}[{at}]", one, other)
+            yield from _places(evolve(place, path=f"{path}[{at}]", kafka=one, ours=other))
     else:
-        yield Place(api, path, kafka, ours, command)
+        yield place

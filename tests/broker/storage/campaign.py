@@ -42,8 +42,8 @@ def main(first: int, last: int) -> None:
     with tempfile.TemporaryDirectory() as home:
         for seed in range(first, last):
             tally += play(Script(seed, reopens=False), oracle, Path(home) / f"{seed}-open")
-            tally += play(Script(seed, truncates=False), oracle, Path(home) / f"{seed}-again")
-            tally += play(Script(seed, truncates=False, compacts=True), oracle, Path(home) / f"{seed}-compact")
+            tally += play(Script(seed), oracle, Path(home) / f"{seed}-again")
+            tally += play(Script(seed, compacts=True), oracle, Path(home) / f"{seed}-compact")
     oracle.close()
     print(f"{last - first} seeds, {tally.total()} commands, {dict(sorted(tally.items()))}")
 

@@ -31,6 +31,7 @@ from kafka_msgs.broker.storage import (
 )
 from kafka_msgs.broker.storage.file_store import FilePartitionStore
 from kafka_msgs.broker.storage.log_cleanup import compact, delete_old_segments, dirty_part
+from kafka_msgs.broker.storage.log_validator import split_batches, validate_produced
 from kafka_msgs.broker.storage.open_files import OpenFileCache
 from kafka_msgs.broker.storage.partition_files import PartitionFiles
 from kafka_msgs.broker.storage.store import PartitionStore
@@ -102,14 +103,16 @@ class Ours:
         )
 
     def _append(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        data = base64.b64decode(command["data"])
+        if "produce_version" in command:
+            validate_produced(split_batches(data), command["produce_version"])
         appended = self.log.append(
-            base64.b64decode(command["data"]),
+            data,
             leader_epoch=command["leader_epoch"],
             now=self._now,
             origin=_ORIGINS[command.get("origin", "CLIENT")],
             guard=self._guards.get(command.get("guard", -1)),
             transaction_version=command.get("transaction_version", 0),
-            produce_version=command.get("produce_version"),
         )
         return {"base": appended.base_offset, "last": appended.last_offset, "time": appended.log_append_time}
 
@@ -161,10 +164,6 @@ class Ours:
         self.log.delete_records(command["offset"])
         return {}
 
-    def _truncate(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        self.log.truncate_to(command["offset"], self._now)
-        return {}
-
     def _roll(self, command: Mapping[str, Any]) -> dict[str, Any]:
         self.log.roll(self._now)
         return {}
@@ -199,7 +198,7 @@ class Ours:
             "high_watermark": log.high_watermark,
             "stable": log.last_stable_offset,
             "segments": [[each.base_offset, each.size] for each in log.segments],
-            "epochs": [list(each) for each in log.leader_epochs],
+            "epochs": [list(each) for each in log.epochs.entries],
             "producers": [
                 [
                     each.producer_id,

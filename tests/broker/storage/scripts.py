@@ -40,16 +40,11 @@ class Script:
     """The commands of one seed. Pass Kafka's responses to ``learn``.
 
     With ``compacts``, records are uncompressed, because recompressed bytes differ from Kafka's.
-
-    A script never both truncates and reopens a log: Kafka then forgets the latest timestamp of a segment if the
-    truncation removes its entry of the time index. A script also never truncates a compacted log: Kafka's last stable
-    offset then moves to the next remaining batch.
     """
 
     seed: int
     length: int = 60
     reopens: bool = True
-    truncates: bool = True
     compacts: bool = False
     _random: random.Random = field(init=False)
     _now: int = NOW
@@ -85,7 +80,6 @@ class Script:
             self._time: 4,
             self._epochs: 3,
             self._delete: 1,
-            self._truncate: 1 if self.truncates else 0,
             self._roll: 1,
             self._flush: 1,
             self._retain: 2,
@@ -247,9 +241,6 @@ class Script:
 
     def _delete(self) -> Iterator[dict[str, Any]]:
         yield {"do": "delete_records", "offset": self._random.randint(0, self._end + 1)}
-
-    def _truncate(self) -> Iterator[dict[str, Any]]:
-        yield {"do": "truncate", "offset": self._random.randint(max(0, self._end - 30), self._end + 1)}
 
     def _roll(self) -> Iterator[dict[str, Any]]:
         yield {"do": "roll"}

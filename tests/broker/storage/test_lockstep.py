@@ -23,10 +23,10 @@ def test_a_log_that_stays_open(first: int, kafka_log: StorageOracle, tmp_path: P
 @pytest.mark.parametrize("first", [1000, 1006])
 def test_a_log_that_is_opened_again(first: int, kafka_log: StorageOracle, tmp_path: Path) -> None:
     for seed in range(first, first + 6):
-        play(Script(seed, truncates=False), kafka_log, tmp_path / str(seed))
+        play(Script(seed), kafka_log, tmp_path / str(seed))
 
 
 @pytest.mark.parametrize("first", [2000, 2005])
 def test_a_log_that_is_compacted(first: int, kafka_log: StorageOracle, tmp_path: Path) -> None:
     for seed in range(first, first + 5):
-        play(Script(seed, truncates=False, compacts=True), kafka_log, tmp_path / str(seed))
+        play(Script(seed, compacts=True), kafka_log, tmp_path / str(seed))

@@ -45,7 +45,7 @@ def test_a_refused_batch_changes_nothing() -> None:
         log.append(damaged, leader_epoch=3, now=NOW)
     assert refused.value.error is ErrorCode.CORRUPT_MESSAGE
     assert values(log) == [(0, b"a")]
-    assert log.leader_epochs == ((0, 0),)
+    assert log.epochs.entries == ((0, 0),)
 
 
 def test_an_idempotent_batch_is_written_once() -> None:

@@ -98,7 +98,6 @@ public final class StorageOracle {
             case "time": time(command, answer); break;
             case "epoch": epoch(command, answer); break;
             case "delete_records": deleteRecords(command); break;
-            case "truncate": log.truncateTo(command.get("offset").asLong()); break;
             case "roll": log.roll(); break;
             case "retain": log.deleteOldSegments(); break;
             case "compact": compact(command, answer); break;
