@@ -17,7 +17,7 @@ from kafka_msgs.log.partition_discovery import end_offsets_in, partitions_in, to
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
-    from kafka_msgs.analysis.problems import ReadProblem
+    from kafka_msgs.analysis.in_memory import ReadProblem
 
 __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
 
