@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka_msgs.analysis.in_memory import ReadProblem
+from kafka_msgs.analysis.lag_status import with_statuses
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.timestamps import LocalTimes, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
@@ -21,12 +22,17 @@ _CURRENT: Final = "current"
 
 
 def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partitions: Sequence[Partition]) -> Report:
-    """Return the report on a selection of the groups found in partitions: time lag, trend, and skew between members.
+    """Return the report on a selection of the groups found in partitions: lag, trend, status, and skew between members.
 
-    Raises ``OSError``.
+    Statuses need the windows of ``read_groups``. Raises ``OSError``.
     """
     places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
     rows, as_of = with_log_times(lag_rows(groups), places)
+    if any(row["history"] for row in rows):
+        # Only the logs of the largest lags, as for the times: each status looks up the ends at several commits.
+        looked_up = {(row["topic"], row["topicPartition"]) for row in rows if "unreadMs" in row}
+        logs = {place: places[place] for place in looked_up}
+        rows = list(with_statuses(rows, as_of or 0, logs, "topicPartition"))
     parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 
@@ -46,6 +52,7 @@ def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
             "commitTimestampMs": each.commit_timestamp,
             "firstCommitMs": each.first_commit_timestamp,
             "firstCommitOffset": each.first_commit_offset,
+            "history": each.history,
         }
         for group in groups
         for each in group.served
