@@ -65,8 +65,8 @@ class MemoryOutput(TaskOutput):
     def __init__(self, schemas: Mapping[str, pa.Schema] | None = None) -> None:
         self.attempt = ""
         self.files = {}
-        self._schemas = schemas or {}
-        self._found: dict[str, list[pa.RecordBatch]] = {}
+        self.schemas = schemas or {}
+        self._found: list[tuple[str, pa.RecordBatch]] = []
 
     def writer(self, schema: pa.Schema, table: str, name: str, **_: Any) -> Any:
         """Return a writer that collects rows."""
@@ -74,23 +74,25 @@ class MemoryOutput(TaskOutput):
 
     def append(self, table: str, rows: pa.Table | pa.RecordBatch, directory: str = "") -> None:
         """Collect rows, with the columns in the name of their directory."""
-        if table not in self._schemas or not rows.num_rows:
+        if table not in self.schemas or not rows.num_rows:
             return
-        schema = self._schemas[table]
+        schema = self.schemas[table]
         found = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
         for part in filter(None, directory.split("/")):
             column, _, value = part.partition("=")
             repeated = pa.repeat(pa.scalar(unquote(value)), found.num_rows).cast(schema.field(column).type)
             found = found.append_column(column, repeated)
-        self._found.setdefault(table, []).extend(found.select(schema.names).cast(schema).combine_chunks().to_batches())
+        batches = found.select(schema.names).cast(schema).combine_chunks().to_batches()
+        self._found += [(table, batch) for batch in batches]
 
     def discard(self, log: str) -> None:
         """Forget the collected rows."""
-        self._found = {}
+        self._found = []
 
-    def drain(self, table: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a table that were collected since the last call."""
-        yield from self._found.pop(table, ())
+    def drain(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Yield the rows that were collected since the last call, each batch with the name of its table."""
+        found, self._found = self._found, []
+        yield from found
 
 
 @define

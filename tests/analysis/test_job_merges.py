@@ -71,8 +71,8 @@ class JobRange:
         return self.reducer.checkpoint()
 
     def written(self) -> dict[str, list[pa.Table]]:
-        for name in self.job.tables:
-            self.rows.setdefault(name, []).extend(pa.Table.from_batches([each]) for each in self.output.drain(name))
+        for name, batch in self.output.drain():
+            self.rows.setdefault(name, []).append(pa.Table.from_batches([batch]))
         return self.rows
 
     def result(self) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def test_reports_have_the_statuses(run: Run, tmp_path: Path, command: str) -> No
     text = (tmp_path / "report" / "report.prom").read_text(encoding="utf-8")
     families = {family.name: family.samples for family in text_string_to_metric_families(text)}
     for name in ("kafka_group_status", "kafka_group_partition_status"):
-        assert {each.labels["group"]: LagStatus(each.value).name for each in families[name]} == printed
+        assert {each.labels["group"]: LagStatus(int(each.value)).name for each in families[name]} == printed
     data = json.loads((tmp_path / "report" / "report.json").read_bytes())
     for title in ("Lag and trend of each group", "Lag in time and trend, the longest first"):
         (section,) = (each for each in data["sections"] if each["title"] == title)
