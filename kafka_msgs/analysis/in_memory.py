@@ -47,9 +47,10 @@ def read_partition(
     Raises ``OSError``.
     """
     topic, number = partition.topic, partition.partition
-    for segment in partition.segments:
-        file = str(segment.path.absolute())
-        for item in walk_segment(segment.path.absolute(), columns, progress):
+    segments = partition.segments
+    for segment in segments:
+        file, closed = str(segment.path.absolute()), segment is not segments[-1]
+        for item in walk_segment(segment.path.absolute(), columns, progress, closed=closed):
             if isinstance(item, LogFileError):
                 yield ReadProblem(topic=topic, partition=number, position=item.position, file=file, reason=str(item))
                 continue

@@ -165,7 +165,10 @@ def sections(directory: Path) -> Any:
 
 
 def write_topic(home: Path) -> Path:
-    """Write a batch whose last record is not the newest one, a damaged batch, and segments without a readable batch."""
+    """Write a batch whose last record is not the newest one, a damaged batch, and segments without a readable batch.
+
+    Zeros are damage in a segment that is not the last one.
+    """
     directory = home / "orders-0"
     directory.mkdir(parents=True)
     builder = BatchBuilder()
@@ -174,6 +177,7 @@ def write_topic(home: Path) -> Path:
     data = builder.build()
     (directory / f"{0:020}.log").write_bytes(data + data[:-1] + b"\xff")
     (directory / f"{6:020}.log").write_bytes(b"damage" * 10)
+    (directory / f"{7:020}.log").write_bytes(b"\0" * 100)
     (directory / f"{9:020}.log").write_bytes(b"")
     return home
 
@@ -182,6 +186,7 @@ def test_segments_have_the_bytes_and_times_of_their_readable_batches(run: Run, t
     logs = write_topic(tmp_path / "logs")
     listing(run, "profile", logs, "--report", str(tmp_path / "command"), status=1)
     tables = job(run, "topic-profile", logs, tmp_path / "job", status=1)
+    assert [Path(row["file"]).stem.lstrip("0") for row in tables["problems"]] == ["", "6", "7"]
     assert sections(tmp_path / "command") == sections(tmp_path / "job")
     (shown,) = (each for each in sections(tmp_path / "job") if each["title"] == "Size of segments")
     rows = [dict(zip([column["name"] for column in shown["columns"]], row, strict=True)) for row in shown["rows"]]
@@ -190,6 +195,7 @@ def test_segments_have_the_bytes_and_times_of_their_readable_batches(run: Run, t
     assert times == {
         f"{0:020}.log": (size, 10 * HOUR - 7, 11 * HOUR, False),
         f"{6:020}.log": (0, None, None, False),
+        f"{7:020}.log": (0, None, None, False),
         f"{9:020}.log": (0, None, None, True),
     }
 
