@@ -231,7 +231,7 @@ class GroupStarts:
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
-        return numbered(self._offsets.add(records, file), self._number)
+        return numbered(self._offsets.add(records, file, segment), self._number)
 
     def merge(self, later: GroupStarts) -> None:
         """Add the state of the next range."""

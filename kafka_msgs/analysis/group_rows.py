@@ -14,9 +14,8 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.group_descriptions import describe_group
-from kafka_msgs.internal_topics.records import InternalRecord, UnknownRecord, decode_record
+from kafka_msgs.internal_topics.records import decode_record
 from kafka_msgs.internal_topics.replay import replay
 
 __all__ = [
@@ -81,7 +80,6 @@ _SUBTOPOLOGY: Final = _struct(
     repartitionSourceTopics=pa.list_(_TOPIC_INFO),
     stateChangelogTopics=pa.list_(_TOPIC_INFO),
 )
-_PROBLEM: Final = _struct(logOffset=_LONG, problem=_TEXT)
 _GROUP: Final = _struct(
     group=_TEXT,
     kind=_TEXT,
@@ -96,7 +94,7 @@ _GROUP: Final = _struct(
 )
 _OF_GROUP: Final = [("group", _TEXT), ("kind", _TEXT)]
 
-DESCRIPTIONS: Final = pa.schema([*_GROUP, ("logPartition", _INT), ("problems", pa.list_(_PROBLEM))])
+DESCRIPTIONS: Final = pa.schema([*_GROUP, ("logPartition", _INT)])
 _PLAIN: Final = [field for field in DESCRIPTIONS if not pa.types.is_nested(field.type)]
 GROUPS: Final = pa.schema([*_PLAIN, ("members", _INT), ("topologyEpoch", _INT)])
 MEMBERS: Final = pa.schema([*_OF_GROUP, *(each for each in _MEMBER if each.name != "assigned"), ("assigned", _INT)])
@@ -113,30 +111,10 @@ def name_in(key: bytes) -> bytes | None:
     return key[_NAME : _NAME + int.from_bytes(size)] if size else None
 
 
-def description_rows(number: int, records: Iterable[tuple[int, bytes, bytes | None]]) -> Rows:
-    """Describe one group from all its records, given as offset, key and value in log order.
-
-    The row lists unreadable records. If no record is readable, the row contains only these problems.
-    """
-    typed: list[InternalRecord] = []
-    problems = []
-    for offset, key, value in records:
-        record, problem = _read(key, value)
-        typed += [record] if record else []
-        problems += [{"logOffset": offset, "problem": problem}] if problem else []
-    common = {"logPartition": number, "problems": problems}
-    found = [_row(_GROUP, describe_group(group)) | common for group in replay(typed).groups().values()]
-    return found or [dict.fromkeys(DESCRIPTIONS.names) | common]
-
-
-def _read(key: bytes, value: bytes | None) -> tuple[InternalRecord | None, str | None]:
-    try:
-        record = decode_record(_TOPIC, key, value)
-    except KafkaMsgsError as error:
-        return None, str(error)
-    if isinstance(record, UnknownRecord):
-        return record, f"this release has no records of type {record.record_type}"
-    return record, None
+def description_rows(number: int, records: Iterable[tuple[bytes, bytes | None]]) -> Rows:
+    """Describe one group from the keys and values of all its records, in log order. All of them are readable."""
+    typed = (decode_record(_TOPIC, key, value) for key, value in records)
+    return [_row(_GROUP, describe_group(group)) | {"logPartition": number} for group in replay(typed).groups().values()]
 
 
 def group_rows(descriptions: Sequence[Row]) -> Rows:
@@ -146,7 +124,6 @@ def group_rows(descriptions: Sequence[Row]) -> Rows:
         {name: each[name] for name in plain}
         | {"members": len(each["members"]), "topologyEpoch": (each["topology"] or {}).get("epoch")}
         for each in descriptions
-        if each["group"] is not None
     ]
 
 
@@ -155,7 +132,7 @@ def member_rows(descriptions: Sequence[Row]) -> Rows:
     return [
         {**_of_group(each), **member, "assigned": len(member["assigned"])}
         for each in descriptions
-        for member in each["members"] or ()
+        for member in each["members"]
     ]
 
 
@@ -169,7 +146,7 @@ def assignment_rows(descriptions: Sequence[Row], names: Mapping[str, str]) -> Ro
             "topic": assigned["topic"] if assigned["topic"] is not None else names.get(assigned["topicId"]),
         }
         for each in descriptions
-        for member in each["members"] or ()
+        for member in each["members"]
         for assigned in member["assigned"]
     ]
 
@@ -185,11 +162,10 @@ def topology_rows(descriptions: Sequence[Row]) -> Rows:
 
 
 def problem_rows(descriptions: Sequence[Row]) -> Iterator[Row]:
-    """Yield the unreadable parts of groups: complete records, and bytes inside classic members."""
+    """Yield the unreadable bytes inside of classic members."""
     for each in descriptions:
         place = {"group": each["group"], "logPartition": each["logPartition"]}
-        yield from ({**place, **problem} for problem in each["problems"])
-        for member in each["members"] or ():
+        for member in each["members"]:
             if member["problem"] is not None:
                 yield {**place, "problem": f"member: {member['memberId']}: {member['problem']}"}
 

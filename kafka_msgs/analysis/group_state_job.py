@@ -138,10 +138,10 @@ class GroupState:
 
     def _descriptions(self) -> Rows:
         """Return the descriptions of the remaining groups, each from its records."""
-        by_group: dict[bytes | None, list[tuple[int, bytes, bytes | None]]] = {}
+        by_group: dict[bytes | None, list[tuple[bytes, bytes | None]]] = {}
         kept = rows_with(self._survivors.finish(), GROUP_RECORD).sort_by("offset")
-        for row in zip(*(kept[name].to_pylist() for name in ("offset", "key", "value")), strict=True):
-            by_group.setdefault(rows_of.name_in(row[1]), []).append(row)
+        for key, value in zip(*(kept[name].to_pylist() for name in ("key", "value")), strict=True):
+            by_group.setdefault(rows_of.name_in(key), []).append((key, value))
         return [row for records in by_group.values() for row in rows_of.description_rows(self._range.number, records)]
 
 

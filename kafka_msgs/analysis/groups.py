@@ -6,20 +6,20 @@ The jobs run the same reducers over any number of tasks. Memory use grows with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
 import pyarrow as pa
 from attrs import define, evolve, field, frozen
 
+from kafka_msgs.analysis.commit_windows import CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
+from kafka_msgs.analysis.in_memory import ReadProblem, read_partition
+from kafka_msgs.analysis.lag_status import LagHistory
 from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits
-from kafka_msgs.analysis.problems import ReadProblem
 from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, RECORD_COLUMNS, classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, ShareOffsets
-from kafka_msgs.columns.log_table import walk_segment
-from kafka_msgs.errors import LogFileError
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
 from kafka_msgs.internal_topics.replay import ReplayedGroup
@@ -56,8 +56,8 @@ class GroupOffset:
     markers and compacted records count. ``ahead`` is the number of offsets by which the commit is beyond the end, as
     after a truncation. Both are None if the end of the partition is unknown. ``log_partition`` is the partition of
     the internal topic. A ``stale`` offset is in a partition that the group's coordinator does not read: the number of
-    partitions was raised since. The first commit is the oldest remaining one outside transactions. Values that the
-    commit does not have are None.
+    partitions was raised since. The first commit is the oldest remaining one outside transactions. ``history`` contains
+    the latest commits, if they were requested. Values that the commit does not have are None.
     """
 
     topic: str
@@ -75,6 +75,7 @@ class GroupOffset:
     stale: bool
     first_commit_timestamp: int | None = None
     first_commit_offset: int | None = None
+    history: LagHistory | None = None
 
 
 @frozen(kw_only=True)
@@ -122,17 +123,31 @@ class GroupsRead:
 
 
 def read_groups(
-    partitions: Sequence[Partition], end_offsets: Ends | None = None, *, progress: Progress | None = None
+    partitions: Sequence[Partition],
+    end_offsets: Ends | None = None,
+    *,
+    windows: bool = False,
+    progress: Progress | None = None,
 ) -> GroupsRead:
     """Return the groups in partitions of ``__consumer_offsets``, with the share offsets in ``__share_group_state``.
 
     ``end_offsets`` are used for the lags; by default, they are the ends of ``partitions``. Those are read after the
     commits, so that no commit is beyond its end because a running broker appends records meanwhile. Unreadable records
-    and damaged parts of files become problems. All other records count. Raises ``OSError``.
+    and damaged parts of files become problems. All other records count. ``windows`` adds the latest commits to each
+    offset, for its status. Raises ``OSError``.
     """
-    reading = _Reading(progress or Progress())
-    commits = {each.partition: reading.commits(each) for each in partitions if each.topic == OFFSETS_TOPIC}
-    shares = {each.partition: reading.shares(each) for each in partitions if each.topic == SHARE_STATE_TOPIC}
+    commits: dict[int, _Commits] = {}
+    shares: dict[int, ShareOffsets] = {}
+    problems: list[ReadProblem] = []
+    reducer: _Commits | ShareOffsets
+    for each in partitions:
+        if each.topic == OFFSETS_TOPIC:
+            reducer = commits[each.partition] = _Commits(CommitWindows() if windows else None)
+        elif each.topic == SHARE_STATE_TOPIC:
+            reducer = shares[each.partition] = ShareOffsets()
+        else:
+            continue
+        problems += read_partition(each, reducer.add, RECORD_COLUMNS, progress or Progress())
     ends = EndOffsets.of(end_offsets_of(partitions) if end_offsets is None else end_offsets)
     names = topic_names(partitions)
     starts = _by_group(_offsets(state.offsets(number, names, ends)) for number, state in shares.items())
@@ -140,7 +155,7 @@ def read_groups(
     count = _partition_count(partitions, parts)
     groups = sorted({name for part in parts.values() for name in part.names})
     found = tuple(_group(name, parts, starts, count) for name in groups)
-    return GroupsRead(groups=found, problems=tuple(reading.problems))
+    return GroupsRead(groups=found, problems=tuple(problems))
 
 
 def _partition_count(partitions: Iterable[Partition], parts: Mapping[int, _Part]) -> int:
@@ -154,42 +169,20 @@ def _partition_count(partitions: Iterable[Partition], parts: Mapping[int, _Part]
     return count if numbers or sum(placed) * 4 >= len(placed) * 3 else 0
 
 
-@frozen
-class _Reading:
-    """Reduces partitions in one pass each, and collects the problems."""
+@define
+class _Commits:
+    """The state of a partition of ``__consumer_offsets``: its live records, and the windows of its latest commits."""
 
-    progress: Progress
-    problems: list[ReadProblem] = field(factory=list)
+    windows: CommitWindows | None
+    offsets: CommittedOffsets = field(factory=CommittedOffsets)
 
-    def commits(self, partition: Partition) -> CommittedOffsets:
-        state = CommittedOffsets()
-
-        def add(records: pa.RecordBatch, file: str, base: int) -> pa.Table:
-            found = classify(records, file, base)
-            state.add(found)
-            return found.problems
-
-        self._read(partition, add)
-        return state
-
-    def shares(self, partition: Partition) -> ShareOffsets:
-        state = ShareOffsets()
-        self._read(partition, lambda records, file, _: state.add(records, file))
-        return state
-
-    def _read(self, partition: Partition, add: Callable[[pa.RecordBatch, str, int], pa.Table]) -> None:
-        for segment in partition.segments:
-            path = segment.path.absolute()
-            for item in walk_segment(path, RECORD_COLUMNS, self.progress):
-                if isinstance(item, LogFileError):
-                    self._report(partition, None, str(path), str(item))
-                else:
-                    for row in add(item, str(path), segment.base_offset).to_pylist():
-                        self._report(partition, row["logOffset"], row["file"], row["problem"])
-
-    def _report(self, partition: Partition, offset: int | None, file: str, reason: str) -> None:
-        topic, number = partition.topic, partition.partition
-        self.problems.append(ReadProblem(topic=topic, partition=number, offset=offset, file=file, reason=reason))
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
+        """Add the next records; return the problems among them."""
+        found = classify(records, file, segment)
+        self.offsets.add(found)
+        if self.windows is not None:
+            self.windows.add(found)
+        return found.problems
 
 
 @define
@@ -200,11 +193,15 @@ class _Part:
     offsets: Mapping[str, list[dict[str, Any]]]
 
     @classmethod
-    def of(cls, number: int, state: CommittedOffsets, ends: EndOffsets) -> _Part:
-        rows = state.rows
-        table = with_first_commits(pa.Table.from_batches(state.offsets(number, ends), OFFSETS), rows)
-        described = {each.group_id: each for each in described_groups(rows)}
-        return cls(described, _by_group([_offsets(table)]))
+    def of(cls, number: int, state: _Commits, ends: EndOffsets) -> _Part:
+        rows = state.offsets.rows
+        table = with_first_commits(pa.Table.from_batches(state.offsets.offsets(number, ends), OFFSETS), rows)
+        offsets = _by_group([_offsets(table)])
+        histories = {} if state.windows is None else state.windows.histories
+        for group, found in offsets.items():
+            for each in found:
+                each["history"] = histories.get((group, each["topic"], each["partition"]))
+        return cls({each.group_id: each for each in described_groups(rows)}, offsets)
 
     @property
     def names(self) -> set[str]:

@@ -5,7 +5,7 @@ Defines the list of statistics, their aggregation, and the resulting rows of ``p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,10 +26,12 @@ __all__ = [
     "late_at",
     "profile_of",
     "rows_of_segments",
+    "statistics_by",
 ]
 
 _TEXT, _INT, _LONG, _DOUBLE = pa.string(), pa.int32(), pa.int64(), pa.float64()
 _TIME: Final = pa.timestamp("us", tz="UTC")
+_TEXTS: Final = pa.list_(_TEXT)
 
 _OF_DATA: Final = {
     "records": "records",
@@ -71,7 +73,7 @@ PROFILE: Final = pa.schema(
         ("hourMs", _LONG),
         *((name, _LONG) for name in ("records", "batches", "bytes", "contentBytes")),
         ("ratio", _DOUBLE),
-        ("codecs", pa.list_(_TEXT)),
+        ("codecs", _TEXTS),
         ("meanKeySize", _DOUBLE),
         ("maxKeySize", _INT),
         ("meanValueSize", _DOUBLE),
@@ -80,6 +82,8 @@ PROFILE: Final = pa.schema(
         *((name, _LONG) for name in ("abortedRecords", "outOfOrder", "firstOffset", "lastOffset")),
     ]
 )
+STATISTICS: Final = pa.schema(list(PROFILE)[4:])
+"""The statistics in the profile, without topic, partition and hour."""
 SUMMED: Final = (
     "records", "batches", "bytes", "contentBytes", "tombstones",
     "transactions", "abortedTransactions", "abortedRecords", "outOfOrder",
@@ -186,40 +190,50 @@ def late_at(batches: pa.Table) -> pa.Table:
 
 def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: int) -> pa.Table:
     """Return the hours of a partition with the columns of ``PROFILE``; the row without a time comes last."""
-    found = _summed(figures, ["hourMs"])
-    hours = pc.if_else(pc.not_equal(found["hourMs"], NO_HOUR), found["hourMs"], pa.scalar(None, _LONG))
-    order = pc.sort_indices(hours)
-    found, hours = found.take(order), hours.take(order)
-    counted = _distinct(producers.select(["hourMs", "producerId"]))
-    numbers = counted.group_by("hourMs").aggregate([("producerId", "count")])
-    codecs = _codecs(figures)
-    content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
-    columns: dict[str, Any] = {name: found[name] for name in PROFILE.names if name in found.column_names}
-    columns |= {name: pc.fill_null(columns[name], 0) for name in _ADDED if name in columns and _ADDED[name] == "sum"}
-    columns |= {
+    found = statistics_by(figures, producers, ["hourMs"])
+    place = {
         "topic": pa.repeat(pa.scalar(topic), found.num_rows),
         "partition": pa.repeat(pa.scalar(partition, _INT), found.num_rows),
-        "hour": to_timestamps(hours.combine_chunks()),
-        "hourMs": hours,
+        "hour": to_timestamps(found["hourMs"].combine_chunks()),
+    }
+    return pa.table({name: place[name] if name in place else found[name] for name in PROFILE.names}).cast(PROFILE)
+
+
+def statistics_by(figures: pa.Table, producers: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Return the columns ``by`` and the statistics of ``PROFILE``, sorted; rows without a time come last."""
+    found = _summed(figures, by)
+    counted = _distinct(producers.select([*by, "producerId"]))
+    numbers = counted.group_by(list(by)).aggregate([("producerId", "count")])
+    content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
+    columns: dict[str, Any] = {name: found[name] for name in (*by, *STATISTICS.names) if name in found.column_names}
+    columns |= {name: pc.fill_null(columns[name], 0) for name in _ADDED if name in columns and _ADDED[name] == "sum"}
+    columns |= {
         "contentBytes": pc.fill_null(content, 0),
         "ratio": pc.divide(content.cast(_DOUBLE), found["dataBytes"]),
-        "codecs": pc.coalesce(_of_hours(found, codecs, "codec_list"), pa.scalar([], pa.list_(_TEXT))),
+        "codecs": pc.coalesce(_looked_up(found, _codecs(figures, by), "codec_list", by), pa.scalar([], _TEXTS)),
         "meanKeySize": pc.divide(found["keyBytes"].cast(_DOUBLE), found["records"]),
         "meanValueSize": pc.divide(found["valueBytes"].cast(_DOUBLE), found["records"]),
-        "producers": pc.fill_null(_of_hours(found, numbers, "producerId_count"), 0),
+        "producers": pc.fill_null(_looked_up(found, numbers, "producerId_count", by), 0),
     }
-    return pa.table({name: columns[name] for name in PROFILE.names}).cast(PROFILE)
+    if "hourMs" in by:
+        hours = found["hourMs"]
+        columns["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))
+    schema = pa.schema([*(found.schema.field(name) for name in by), *STATISTICS])
+    rows = pa.table({name: columns[name] for name in schema.names}).cast(schema)
+    return rows.sort_by([(name, "ascending") for name in by])
 
 
-def _of_hours(found: pa.Table, rows: pa.Table, name: str) -> pa.ChunkedArray:
-    """Return a column of hourly rows aligned with the hours of ``found``, null for hours without a row."""
-    return rows[name].take(pc.index_in(found["hourMs"], rows["hourMs"].combine_chunks()))
+def _looked_up(found: pa.Table, rows: pa.Table, name: str, by: Sequence[str]) -> pa.ChunkedArray:
+    """Return a column of rows aligned with the rows of ``found``, null for a combination without a row."""
+    places, known = (pc.binary_join_element_wise(*(each[column].cast(_TEXT) for column in by), "\0")
+                     for each in (found, rows))  # fmt: skip
+    return rows[name].take(pc.index_in(places, known.combine_chunks()))
 
 
-def _codecs(figures: pa.Table) -> pa.Table:
-    """Return the sorted codec names of each hour."""
-    pairs = figures.filter(figures["codec"].is_valid()).group_by(["hourMs", "codec"]).aggregate([])
-    return pairs.sort_by("codec").group_by("hourMs", use_threads=False).aggregate([("codec", "list")])
+def _codecs(figures: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Return the sorted codec names of each combination."""
+    pairs = figures.filter(figures["codec"].is_valid()).group_by([*by, "codec"]).aggregate([])
+    return pairs.sort_by("codec").group_by(list(by), use_threads=False).aggregate([("codec", "list")])
 
 
 def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
@@ -236,10 +250,12 @@ def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
-def by_segment(figures: pa.Table) -> list[dict[str, Any]]:
-    """Return bytes, oldest and newest timestamp per segment."""
-    found = _summed(figures, ["segment"]).select(["segment", "bytes", "oldestMs", "newestMs"])
-    return list(found.to_pylist())
+def by_segment(figures: pa.Table, bases: Iterable[int]) -> list[dict[str, Any]]:
+    """Return bytes, oldest and newest timestamp of the segments with these base offsets, including empty ones."""
+    names = ["segment", "bytes", "oldestMs", "newestMs"]
+    found = {row["segment"]: row for row in _summed(figures, ["segment"]).select(names).to_pylist()}
+    empty = {"bytes": 0, "oldestMs": None, "newestMs": None}
+    return [found.get(base, {"segment": base, **empty}) for base in bases]
 
 
 def rows_of_segments(rows: pa.Table, segments: Iterable[int]) -> pa.Table:

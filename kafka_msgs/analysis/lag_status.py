@@ -7,15 +7,17 @@ the window, the time and the lag. Commits in files and observations of a running
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
+from kafka_msgs.errors import KafkaMsgsError
+from kafka_msgs.log.timestamps import LogTimestamps
 from kafka_msgs.report.metric_definitions import LagStatus
 
-__all__ = ["STATUS_RULES", "LagHistory", "LagWindow", "Observation", "StatusRule"]
+__all__ = ["STATUS_RULES", "LagHistory", "LagWindow", "Observation", "StatusRule", "with_statuses"]
 
 WINDOW: Final = 10
 """The default number of observations in a window."""
@@ -85,9 +87,16 @@ def _stalled(window: LagWindow) -> bool:
     return len({each.offset for each in window.observations}) == 1 and _never_shrinks(window)
 
 
+def _without_lags(window: LagWindow) -> bool:
+    return len(_known_lags(window)) < _FEWEST
+
+
 def _never_shrinks(window: LagWindow) -> bool:
-    lags = [each.lag for each in window.observations if each.lag is not None]
-    return len(lags) >= _FEWEST and all(later >= earlier for earlier, later in pairwise(lags))
+    return all(later >= earlier for earlier, later in pairwise(_known_lags(window)))
+
+
+def _known_lags(window: LagWindow) -> list[int]:
+    return [each.lag for each in window.observations if each.lag is not None]
 
 
 STATUS_RULES: Final = (
@@ -97,6 +106,7 @@ STATUS_RULES: Final = (
     StatusRule(LagStatus.REWOUND, "an offset in the window is lower than the one before it", _rewound),
     StatusRule(LagStatus.UNKNOWN, f"the window contains fewer than {_FEWEST} commits", _too_short),
     StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", _was_caught_up),
+    StatusRule(LagStatus.UNKNOWN, f"fewer than {_FEWEST} lags in the window are known", _without_lags),
     StatusRule(LagStatus.STALLED, "all offsets in the window are equal, and the lag never shrinks", _stalled),
     StatusRule(LagStatus.WARNING, "the offset advances, and the lag never shrinks", _never_shrinks),
     StatusRule(LagStatus.OK, "the lag shrinks at least once in the window", lambda window: True),
@@ -159,3 +169,30 @@ _FIRST_WITH_LAGS: Final = next(number for number, rule in enumerate(STATUS_RULES
 
 def _with_lag(observation: Observation, lag_at: LagAt) -> Observation:
     return observation._replace(lag=lag_at(observation)) if observation.lag is None else observation
+
+
+def with_statuses(
+    rows: Iterable[Mapping[str, Any]], now: int, logs: Mapping[tuple[str, int], LogTimestamps], partition: str
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of committed offsets with their ``status`` at a time in milliseconds.
+
+    A row has ``topic``, ``lag``, ``endOffset``, the column ``partition``, and ``history``, None without commits. The
+    lags at earlier commits are looked up in the logs.
+    """
+    for row in rows:
+        history, log = row["history"] or LagHistory(), logs.get((row["topic"], row[partition]))
+        yield {**row, "status": history.status(now, row["lag"], _lags_in(log, row["endOffset"])).name}
+
+
+def _lags_in(log: LogTimestamps | None, end: int | None) -> LagAt | None:
+    if log is None or end is None:
+        return None
+
+    def lag_at(commit: Observation) -> int | None:
+        try:
+            found = log.end_offset_at(commit.time, end)
+        except (KafkaMsgsError, OSError):
+            return None
+        return None if found is None else max(0, found - commit.offset)
+
+    return lag_at

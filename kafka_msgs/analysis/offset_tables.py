@@ -15,9 +15,8 @@ from attrs import frozen
 
 from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.columns import decode_column
-from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
-from kafka_msgs.internal_topics.records import InternalRecord, decode_record
+from kafka_msgs.internal_topics.records import decode_record
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
 from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
@@ -198,9 +197,11 @@ def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
 
 
 def described_groups(survivors: pa.Table) -> list[GroupDescription]:
-    """Return the groups that have group records. Unreadable records do not count."""
+    """Return the groups that have group records."""
     rows = rows_with(survivors, GROUP_RECORD)
-    return [describe_group(each) for each in replay(_decoded(rows)).groups().values()]
+    records = zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True)
+    typed = (decode_record(_TOPIC, key, value) for key, value in records)
+    return [describe_group(each) for each in replay(typed).groups().values()]
 
 
 def to_timestamps(milliseconds: pa.Array) -> pa.Array:
@@ -208,14 +209,6 @@ def to_timestamps(milliseconds: pa.Array) -> pa.Array:
     held = pc.and_(pc.greater_equal(milliseconds, -_MOST_MS), pc.less_equal(milliseconds, _MOST_MS))
     known = pc.and_(held, pc.not_equal(milliseconds, _NONE))
     return pc.multiply(pc.if_else(known, milliseconds, None), 1000).cast(_TIME)
-
-
-def _decoded(rows: pa.Table) -> Iterator[InternalRecord]:
-    for key, value in zip(rows["key"], rows["value"], strict=True):
-        try:
-            yield decode_record(_TOPIC, key.as_py(), value.as_py())
-        except KafkaMsgsError:
-            continue
 
 
 def _slices(rows: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -207,19 +207,26 @@ class TopicProfile:
         late = pc.fill_null(pc.less(waiting["firstTimestampMs"].combine_chunks(), last), False)
         return pc.and_(late, waiting["first"].combine_chunks())
 
+    def figures(self) -> pa.Table:
+        """Return the statistics of a complete log, with the columns of ``FIGURES``."""
+        return pa.concat_tables([self._figures.sums(), late_at(self._batches.waiting.filter(self._late_firsts()))])
+
+    def producers(self) -> pa.Table:
+        """Return the producers, with the columns of ``PRODUCERS``."""
+        return self._figures.producers()
+
     def finish(self, _: ClusterFacts) -> ProfileSummary:
         """Write the pending batches and the profile, and return the report data."""
-        late = self._late_firsts()
-        self._batches.finish(late.cast(pa.int64()))
-        figures = pa.concat_tables([self._figures.sums(), late_at(self._batches.waiting.filter(late))])
+        self._batches.finish(self._late_firsts().cast(pa.int64()))
+        figures = self.figures()
         topic, number = self._range.topic, self._range.number
-        profile = profile_of(figures, self._figures.producers(), topic, number)
+        profile = profile_of(figures, self.producers(), topic, number)
         self._output.append(PROFILE_TABLE, profile.drop_columns("topic"), directory_of(topic))
         timed = profile.filter(profile["hourMs"].is_valid())
         hours = dict(zip(*(timed[name].to_pylist()[-SHOWN_HOURS:] for name in ("hourMs", "records")), strict=True))
         segments = [
             {"topic": topic, "partition": number, **row, "segment": f"{row['segment']:020}.log"}
-            for row in by_segment(figures)
+            for row in by_segment(figures, self._range.bases)
         ]
         return ProfileSummary(
             partitions=_sums(profile, topic, number),

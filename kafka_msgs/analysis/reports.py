@@ -1,41 +1,38 @@
-"""Reports from log directories without Spark: groups and their lag, and the content of topics.
-
-This module combines statistics and report parts. The other modules of this package compute the statistics, and
-``kafka_msgs.report.sections`` builds the parts.
-"""
+"""The report of ``kafka-msgs groups`` and ``lag`` on log directories."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka_msgs.analysis.problems import ReadProblem
-from kafka_msgs.analysis.topic_profile import TopicProfile
-from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
+from kafka_msgs.analysis.in_memory import ReadProblem
+from kafka_msgs.analysis.lag_status import with_statuses
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.metadata_log_state import read_metadata_log_state
-from kafka_msgs.log.timestamps import LocalTimes, newest_of, segment_rows, with_log_times
+from kafka_msgs.log.timestamps import LocalTimes, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
-from kafka_msgs.report.sections.retention import retention_part
-from kafka_msgs.report.sections.skew import broker_part, member_part, partition_part
+from kafka_msgs.report.sections.skew import member_part
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
 
-__all__ = ["groups_report", "lag_rows", "profile_report"]
+__all__ = ["groups_report", "lag_rows"]
 
 _CURRENT: Final = "current"
 
 
 def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partitions: Sequence[Partition]) -> Report:
-    """Return the report on a selection of the groups found in partitions: time lag, trend, and skew between members.
+    """Return the report on a selection of the groups found in partitions: lag, trend, status, and skew between members.
 
-    Raises ``OSError``.
+    Statuses need the windows of ``read_groups``. Raises ``OSError``.
     """
     places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
     rows, as_of = with_log_times(lag_rows(groups), places)
+    if any(row["history"] for row in rows):
+        # Only the logs of the largest lags, as for the times: each status looks up the ends at several commits.
+        looked_up = {(row["topic"], row["topicPartition"]) for row in rows if "unreadMs" in row}
+        logs = {place: places[place] for place in looked_up}
+        rows = list(with_statuses(rows, as_of or 0, logs, "topicPartition"))
     parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 
@@ -55,6 +52,7 @@ def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
             "commitTimestampMs": each.commit_timestamp,
             "firstCommitMs": each.first_commit_timestamp,
             "firstCommitOffset": each.first_commit_offset,
+            "history": each.history,
         }
         for group in groups
         for each in group.served
@@ -88,68 +86,6 @@ def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
         }
         for group in groups
         for member in group.description.members
-    ]
-
-
-def profile_report(profile: TopicProfile, partitions: Sequence[Partition], chosen: Sequence[Partition]) -> Report:
-    """Return the report on the topics of the ``chosen`` partitions: skew, sizes, retention. Raises ``OSError``.
-
-    ``partitions`` are all partitions in the input, which may include the metadata log with placements and configs.
-    """
-    cluster = read_metadata_log_state(partitions)
-    wanted = {each.topic for each in chosen}
-    placements = {place: each for place, each in cluster.placements.items() if place[0] in wanted}
-    segments = list(segment_rows(chosen))
-    as_of = newest_of(row["newestMs"] for row in segments)
-    rows = _partition_rows(profile, segments)
-    return report_of(
-        "What is in topics",
-        [
-            _topics(profile),
-            retention_part(segments, cluster.configs, as_of),
-            partition_part(rows),
-            broker_part(rows, placements),
-            _problems(profile.problems),
-        ],
-    )
-
-
-def _topics(profile: TopicProfile) -> Table:
-    by_topic: dict[str, list[TopicStats]] = {}
-    for (topic, _, _), figures in profile.figures.items():
-        by_topic.setdefault(topic, []).append(figures)
-    sums = {topic: merge_stats(each) for topic, each in by_topic.items()}
-    columns = (
-        "topic", "records", "batches", "contentBytes", "ratio", "codecs", "tombstones", "abortedRecords", "outOfOrder",
-    )  # fmt: skip
-    rows = [
-        (
-            topic,
-            each.records,
-            each.batches,
-            each.content_bytes,
-            each.ratio,
-            sorted(each.codecs),
-            each.tombstones,
-            each.aborted_records,
-            each.out_of_order,
-        )
-        for topic, each in sorted(sums.items(), key=lambda pair: (-pair[1].bytes, pair[0]))
-    ]
-    return Table("Topics", columns, tuple(rows))
-
-
-def _partition_rows(profile: TopicProfile, segments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the file size and record count of each partition."""
-    records: Counter[tuple[str, int]] = Counter()
-    for (topic, partition, _), figures in profile.figures.items():
-        records[topic, partition] += figures.records
-    sizes: Counter[tuple[str, int]] = Counter()
-    for row in segments:
-        sizes[row["topic"], row["partition"]] += row["bytes"]
-    return [
-        {"topic": topic, "partition": number, "bytes": sizes[topic, number], "records": records[topic, number]}
-        for topic, number in sorted(sizes)
     ]
 
 

@@ -43,7 +43,7 @@ class ShareOffsets:
             state._latest.add(decode_record(SHARE_STATE_TOPIC, key, value), offset)
         return state
 
-    def add(self, records: pa.RecordBatch, file: str) -> pa.Table:
+    def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Add the next records of the range; return the problems among them, with the columns of ``PROBLEMS``."""
         of_client = records.filter(pc.invert(records.column("is_control")))
         rows = zip(*(of_client.column(name).to_pylist() for name in ("offset", "key", "value")), strict=True)

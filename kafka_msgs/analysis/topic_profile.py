@@ -1,64 +1,76 @@
-"""The statistics of topics in log directories, in one process.
-
-``kafka_msgs.analysis.topic_stats`` computes the statistics, and ``kafka_msgs.log`` reads batches.
-"""
+"""The statistics of topics in log directories, in memory, from the reducer of the job ``topic-profile``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
+import pyarrow as pa
 from attrs import frozen
 
-from kafka_msgs.analysis.problems import ReadProblem
-from kafka_msgs.analysis.topic_stats import HourlyTopicStats, TopicStats
-from kafka_msgs.errors import KafkaMsgsError, LogFileError
+from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS
+from kafka_msgs.analysis.hourly_stats import FIGURES, PRODUCERS, statistics_by
+from kafka_msgs.analysis.in_memory import MemoryOutput, ReadProblem, read_partition
+from kafka_msgs.analysis.job import ClusterFacts, LogRange
+from kafka_msgs.analysis.profile_job import ProfileSummary, TopicProfile, merge_summaries
+from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import Progress
-from kafka_msgs.records import ReadOptions
 
-__all__ = ["TopicProfile", "read_profile"]
+__all__ = ["ProfileRead", "read_profile"]
+
+_COLUMNS: Final = (*RECORD_COLUMNS, "batch_position", *BATCH_COLUMNS)
+_PLACE: Final = [("topic", pa.string()), ("partition", pa.int32())]
 
 
 @frozen(kw_only=True)
-class TopicProfile:
-    """The statistics by topic, partition and hour, and the problems.
+class ProfileRead:
+    """The statistics of partitions, the data of the report, and the problems.
 
-    An hour is its start in milliseconds since the epoch, and None for records without a timestamp. A batch counts in
-    the hour of its first record.
+    ``figures`` and ``producers`` have the columns of the state of the reducer, and ``topic`` and ``partition``.
     """
 
-    figures: dict[tuple[str, int, int | None], TopicStats]
+    figures: pa.Table
+    producers: pa.Table
+    summary: ProfileSummary
     problems: tuple[ReadProblem, ...]
 
+    def rows(self, *by: str) -> list[dict[str, Any]]:
+        """Return a row for each combination of the columns ``topic``, ``partition`` and ``hourMs``, in their order.
 
-def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> TopicProfile:
+        The other columns are the same as in the table ``profile`` of the job. ``hourMs`` is None for records without a
+        timestamp.
+        """
+        return list(statistics_by(self.figures, self.producers, by).to_pylist())
+
+
+def read_profile(partitions: Iterable[Partition], *, progress: Progress | None = None) -> ProfileRead:
     """Return the profile of partitions. An unreadable batch is a problem, and does not count.
 
     Raises ``OSError``.
     """
-    found: dict[tuple[str, int, int | None], TopicStats] = {}
+    figures, producers = ([pa.schema([*_PLACE, *each]).empty_table()] for each in (FIGURES, PRODUCERS))
+    summaries: list[ProfileSummary] = []
     problems: list[ReadProblem] = []
     for partition in partitions:
-        stats = HourlyTopicStats()
-        problems += _read(partition, stats, progress or Progress())
-        found |= {(partition.topic, partition.partition, hour): each for hour, each in stats.hours.items()}
-    return TopicProfile(figures=found, problems=tuple(problems))
+        bases = tuple(each.base_offset for each in partition.segments)
+        of = LogRange(topic=partition.topic, number=partition.partition, bases=bases)
+        reducer = TopicProfile(MemoryOutput(), of, None)
+        problems += read_partition(partition, reducer.add, _COLUMNS, progress or Progress())
+        reducer.checkpoint()
+        summaries.append(reducer.finish(ClusterFacts()))
+        figures.append(_placed(reducer.figures(), partition))
+        producers.append(_placed(reducer.producers(), partition))
+    return ProfileRead(
+        figures=pa.concat_tables(figures),
+        producers=pa.concat_tables(producers),
+        summary=merge_summaries(summaries),
+        problems=tuple(problems),
+    )
 
 
-def _read(partition: Partition, stats: HourlyTopicStats, progress: Progress) -> Iterator[ReadProblem]:
-    """Add all batches of a partition, and yield the problems."""
-    for segment in partition.segments:
-        progress.file(segment.path)
-        file = str(segment.path.absolute())
-        for item in segment.walk_batches(options=ReadOptions(zero_copy=True)):
-            fault: str | None = str(item) if isinstance(item, LogFileError) else None
-            try:
-                if not isinstance(item, LogFileError):
-                    stats.add(item)
-            except KafkaMsgsError as error:
-                fault = f"{file} at byte {item.position}: {error}"
-            if fault is not None:
-                yield ReadProblem(
-                    topic=partition.topic, partition=partition.partition, offset=None, file=file, reason=fault
-                )
-            progress.read(item.position)
+def _placed(rows: pa.Table, partition: Partition) -> pa.Table:
+    """Return rows with the topic and the number of a partition."""
+    place: Sequence[object] = partition.topic, partition.partition
+    columns = [pa.repeat(pa.scalar(value, kind), rows.num_rows) for value, (_, kind) in zip(place, _PLACE, strict=True)]
+    return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema([*_PLACE, *rows.schema]))

@@ -1,4 +1,4 @@
-"""The report of the job ``topic-profile``: sizes, hours, retention and skew of topics, from small tables.
+"""The report of the job ``topic-profile`` and of ``kafka-msgs profile``: sizes, hours, retention and skew of topics.
 
 Defines the content of the report. ``kafka_msgs.report`` renders it.
 """
@@ -14,13 +14,15 @@ from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.hourly_stats import PROFILE, SUMMED
 from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.analysis.profile_job import PROBLEMS, ProfileSummary
-from kafka_msgs.log.metadata_log_state import MetadataLogState
+from kafka_msgs.analysis.topic_profile import ProfileRead
+from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.metadata_log_state import MetadataLogState, read_metadata_log_state
 from kafka_msgs.log.timestamps import newest_of
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, partition_part
 
-__all__ = ["topic_profile_report"]
+__all__ = ["read_profile_report", "topic_profile_report"]
 
 _SHOWN_TOPICS: Final = 12
 _SHOWN_LINES: Final = 6
@@ -55,6 +57,25 @@ def topic_profile_report(
         _table("Problems", PROBLEMS.names, problems, problem_count),
     ]
     return report_of("What is in topics", sections)
+
+
+def read_profile_report(profile: ProfileRead, partitions: Sequence[Partition]) -> Report:
+    """Return the same report about a profile that was read in memory. Raises ``OSError``.
+
+    ``partitions`` are all partitions of the input, which may include the metadata log with placements and configs.
+    """
+    problems = [
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "file": each.file,
+            "batchPosition": each.position,
+            "problem": each.reason,
+        }
+        for each in profile.problems
+    ]
+    cluster = read_metadata_log_state(partitions)
+    return topic_profile_report(profile.summary, problems[:REPORT_ROWS], len(problems), cluster)
 
 
 def _table(title: str, columns: Sequence[str], rows: Rows, total: int) -> Table:

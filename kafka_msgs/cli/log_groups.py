@@ -17,13 +17,15 @@ from kafka_msgs.log.partition_discovery import end_offsets_in, partitions_in, to
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
-    from kafka_msgs.analysis.problems import ReadProblem
+    from kafka_msgs.analysis.in_memory import ReadProblem
 
 __all__ = ["names_in", "read_groups_from", "report_groups", "report_problems", "select_groups"]
 
 
-def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) -> GroupsRead:
+def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None, *, windows: bool = False) -> GroupsRead:
     """Return the groups in log directories; lags use the file ``end_offsets``, or the partitions in the directories.
+
+    ``windows`` adds the latest commits, which the status needs.
 
     Raises ``MissingExtraError``, ``JobPathError`` and ``OSError``.
     """
@@ -39,7 +41,7 @@ def read_groups_from(log_dirs: Sequence[Path], end_offsets: Path | None = None) 
     given = None if end_offsets is None else end_offsets_in(end_offsets)
     read = [partition for partition in partitions if partition.topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC)]
     with progress_over([segment.path for partition in read for segment in partition.segments]) as progress:
-        return read_groups(partitions, given, progress=progress)
+        return read_groups(partitions, given, windows=windows, progress=progress)
 
 
 def names_in(log_dirs: Sequence[Path]) -> dict[str, str]:

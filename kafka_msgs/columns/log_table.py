@@ -302,13 +302,16 @@ def faults_in_file(items: Iterator[Any], path: Path) -> Iterator[Any]:
         yield LogFileError(file=str(path), position=0, skipped=0, reason="the file is not there")
 
 
-def walk_segment(path: Path, columns: Sequence[str], progress: Progress) -> Iterator[Any]:
-    """Yield the records of a segment with these columns of ``record_table``, and each ``LogFileError``."""
+def walk_segment(path: Path, columns: Sequence[str], progress: Progress, *, closed: bool = False) -> Iterator[Any]:
+    """Yield the records of a segment with these columns of ``record_table``, and each ``LogFileError``.
+
+    Zeros at the end of a ``closed`` segment are damage.
+    """
     progress.file(path)
     options = ReadOptions(zero_copy=True)
 
     def items() -> Iterator[Item]:
-        for item in walk_runs(FileScan(path, options)):
+        for item in walk_runs(FileScan(path, options, closed=closed)):
             progress.read(item.position)
             yield item
 

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import unquote
 
 import pyarrow as pa
 
 from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 from kafka_msgs.analysis.group_state_job import GROUP_STATE
+from kafka_msgs.analysis.in_memory import MemoryOutput
 from kafka_msgs.analysis.job import ClusterFacts, Job, LogRange
 from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.engines.partition_pass import PartitionPass
 from kafka_msgs.engines.plan import NO_SPLIT, PlannedRange
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs, choose_replicas, list_replicas, segments_in
-from kafka_msgs.tables.task_output import TaskOutput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,24 +113,28 @@ def _reduce(
     chosen, _ = choose_replicas(listed)
     for row in chosen.select(["topic", "partition", "root", "directory", "topicId"]).to_pylist():
         planned = PlannedRange(**{"topic_id" if key == "topicId" else key: value for key, value in row.items()})
-        output = _Rows(name, None if name is None else job.tables[name].schema)
+        output = MemoryOutput({} if name is None else {name: job.tables[name].schema})
         yield from _rows_of(inputs, job, ends, planned, output)
 
 
 def _rows_of(
-    inputs: JobInputs, job: Job[Any], ends: Mapping[tuple[str, int], int] | None, planned: PlannedRange, output: _Rows
+    inputs: JobInputs,
+    job: Job[Any],
+    ends: Mapping[tuple[str, int], int] | None,
+    planned: PlannedRange,
+    output: MemoryOutput,
 ) -> Iterator[pa.RecordBatch]:
     segments = segments_in(inputs.roots[planned.root], planned.directory)
     bases = tuple(each.first for each in segments)
     of = LogRange(topic=planned.topic, number=planned.partition, bases=bases)
     found = PartitionPass.start(job, output, planned, of)
     for _ in found.steps(segments):
-        yield from output.drain()
+        yield from (batch for _, batch in output.drain())
     found.reducer.checkpoint()
     found.problems.finish()
     summary = found.reducer.finish(_facts(inputs, ends) if job.needs_facts else ClusterFacts())
-    yield from output.drain()
-    if output.table is None:
+    yield from (batch for _, batch in output.drain())
+    if not output.schemas:
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(summary)], pa.binary())], schema=_SUMMARY)
 
 
@@ -149,60 +152,6 @@ def _facts(inputs: JobInputs, ends: Mapping[tuple[str, int], int] | None) -> Clu
 
 def _combine(job: Job[S], name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     summaries = [pickle.loads(each) for batch in batches for each in batch["summary"].to_pylist()]
-    output = _Rows(name, job.tables[name].schema)
+    output = MemoryOutput({name: job.tables[name].schema})
     job.combine(job.merge(summaries), output)
-    yield from output.drain()
-
-
-class _Rows(TaskOutput):
-    """Collects the rows of one table instead of writing files."""
-
-    def __init__(self, table: str | None, schema: pa.Schema | None) -> None:
-        self.table = table
-        self.attempt = ""
-        self.files = {}
-        self._schema = schema
-        self._found: list[pa.RecordBatch] = []
-
-    def writer(self, schema: pa.Schema, table: str, name: str, **_: Any) -> Any:
-        """Return a writer that collects rows."""
-        return _RowWriter(lambda rows: self.append(table, rows, name.rpartition("/")[0]))
-
-    def append(self, table: str, rows: pa.Table | pa.RecordBatch, directory: str = "") -> None:
-        """Collect rows, with the columns in the name of their directory."""
-        if table == self.table and self._schema is not None and rows.num_rows:
-            for part in filter(None, directory.split("/")):
-                column, _, value = part.partition("=")
-                repeated = pa.repeat(pa.scalar(unquote(value)), rows.num_rows).cast(self._schema.field(column).type)
-                rows = rows.append_column(column, repeated)
-            if isinstance(rows, pa.RecordBatch):
-                rows = pa.Table.from_batches([rows])
-            self._found += rows.select(self._schema.names).cast(self._schema).combine_chunks().to_batches()
-
-    def discard(self, log: str) -> None:
-        """Forget the collected rows."""
-        self._found = []
-
-    def drain(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that were collected since the last call."""
-        found, self._found = self._found, []
-        yield from found
-
-
-class _RowWriter:
-    """Stands for the writer of a file."""
-
-    def __init__(self, write: Callable[[Any], None]) -> None:
-        self.write = write
-
-    def __enter__(self) -> _RowWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def abandon(self) -> None:
-        """Do nothing."""
+    yield from (batch for _, batch in output.drain())

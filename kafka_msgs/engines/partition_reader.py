@@ -160,7 +160,8 @@ class PartitionReader:
         try:
             for first, stop, opened in _pieces(segment, start, end):
                 with opened as (path, shift):
-                    scan = FileScan(path, _OPTIONS, start=first - shift)
+                    closed = segment is not self._segments[-1]
+                    scan = FileScan(path, _OPTIONS, start=first - shift, closed=closed)
                     items: Iterable[Item] = walk_runs(scan, RunLimits(stop=stop - shift) if stop else RunLimits())
                     for item in walk_record_table(items, _OPTIONS, columns=self._columns, max_bytes=_MAX_BYTES):
                         yield (

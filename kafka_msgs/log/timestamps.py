@@ -1,4 +1,4 @@
-"""Timestamp lookups in logs: record times, end offsets at a time, and segment ages.
+"""Timestamp lookups in logs: record times, and end offsets at a time.
 
 This module reads the indexes and a few batches. It completes the rows of ``kafka_msgs.report.sections``, which computes
 the results for groups.
@@ -6,7 +6,7 @@ the results for groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -22,7 +22,6 @@ __all__ = [
     "LocalTimes",
     "LogTimestamps",
     "newest_of",
-    "segment_rows",
     "with_log_times",
 ]
 
@@ -86,22 +85,6 @@ def _newest(segment: Segment) -> int | None:
     start = segment.base_offset if entry is None else entry.offset
     times = [each.max_timestamp for each in skip_faults(segment.walk_batches(start, _HEADERS))]
     return max((each for each in [*([entry.timestamp] if entry else []), *times] if each >= 0), default=None)
-
-
-def segment_rows(partitions: Iterable[Partition]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each segment, for ``kafka_msgs.report.sections.retention``. Raises ``OSError``."""
-    for partition in partitions:
-        for segment in partition.segments:
-            first = next(skip_faults(segment.walk_batches(options=_HEADERS)), None)
-            oldest = None if first is None else getattr(first, "base_timestamp", first.max_timestamp)
-            yield {
-                "topic": partition.topic,
-                "partition": partition.partition,
-                "segment": segment.path.name,
-                "bytes": segment.size,
-                "oldestMs": None if oldest is None or oldest < 0 else oldest,
-                "newestMs": _newest(segment),
-            }
 
 
 def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[list[dict[str, Any]], int | None]:

@@ -53,7 +53,10 @@ def status_of(offsets: Sequence[int], lags: Sequence[int | None], late: int = 0)
         ([1, 2], [5, 6], 0, "UNKNOWN"),
         ([5, 2], [5, 9], 0, "REWOUND"),
         ([1, 2, 3, 4], [5, 6, 7, None], 0, "UNKNOWN"),
-        ([1, 2, 3, 4], [None, None, None, 8], 0, "OK"),
+        ([1, 2, 3, 4], [None, None, None, 8], 0, "UNKNOWN"),
+        ([1, 1, 1, 1], [None, None, 7, 8], 0, "UNKNOWN"),
+        ([1, 2, 3, 4], [None, 6, 7, 8], 0, "WARNING"),
+        ([1, 2, 3, 4], [None, 0, None, 8], 0, "OK"),
     ],
 )
 def test_each_rule(offsets: list[int], lags: list[int | None], late: int, expected: str) -> None:

@@ -20,7 +20,6 @@ from kafka_msgs.analysis.latest_records import LatestRecords
 from kafka_msgs.analysis.offset_tables import EndOffsets, described_groups, with_first_commits
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS, ClassifiedRecords, classify
 from kafka_msgs.analysis.reducer import Reducer
-from kafka_msgs.analysis.topic_stats import HourlyTopicStats
 from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, TopicRecord
@@ -33,8 +32,7 @@ from kafka_msgs.messages.share_update_value import ShareUpdateValue
 from kafka_msgs.messages.transaction_log_key import TransactionLogKey
 from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from tests.support.offsets_topic import TOPIC, Item, OffsetsTopic, end, write_items
-from tests.support.random_topic import RandomTopic
-from tests.support.recordings import GROUP_LOGS, LOGS
+from tests.support.recordings import GROUP_LOGS
 
 R = TypeVar("R", bound=Reducer[Any])
 T = TypeVar("T")
@@ -120,43 +118,6 @@ def test_ranges_of_the_commits_of_a_broker(number: int) -> None:
     assert items
     for seed in range(4):
         check_offsets(items, Random(seed))
-
-
-def new_stats(_: bool) -> HourlyTopicStats:
-    return HourlyTopicStats()
-
-
-def saved_stats(state: HourlyTopicStats) -> HourlyTopicStats:
-    saved: HourlyTopicStats = pickle.loads(pickle.dumps(state.checkpoint()))
-    return saved
-
-
-def check_stats(partition: Partition, seed: int) -> None:
-    batches = [
-        batch for segment in partition.segments for batch in segment.walk_batches() if not isinstance(batch, Exception)
-    ]
-    serial = HourlyTopicStats()
-    for batch in batches:
-        serial.add(batch)
-    found = reduce_ranges(
-        batches, Random(seed), new_stats, lambda state: pickle.loads(pickle.dumps(state.checkpoint()))
-    )
-    assert found == serial
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_ranges_of_a_random_topic(tmp_path: Path, seed: int) -> None:
-    topic = RandomTopic(tmp_path, Random(seed), damage=True)
-    topic.grow(seed * 6)
-    topic.write()
-    check_stats(Partition(topic.directory), seed)
-
-
-@pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
-def test_ranges_of_the_topics_of_a_broker(directory: Path) -> None:
-    for seed, partition in enumerate(LogDirectory(directory).partitions):
-        if not partition.topic.startswith("damaged"):
-            check_stats(partition, seed)
 
 
 def share_records(dice: Random, count: int) -> Iterator[TopicRecord]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_msgs import EndTxnMarker
 from kafka_msgs.analysis.topic_profile import read_profile
-from kafka_msgs.analysis.topic_stats import merge_stats
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.log.summary import read_summary
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, MessageSetBuilder
+from tests.support.profile_walk import STATISTICS, profile_by_walk
 from tests.support.recordings import GROUP_LOGS, LOGS
 
 HOUR = 3_600_000
@@ -39,46 +41,68 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(directory)
 
 
-def test_figures_by_hour(partition: Partition) -> None:
+def rows(partition: Partition, *by: str) -> dict[Any, dict[str, Any]]:
     found = read_profile([partition])
     assert found.problems == ()
-    assert set(found.figures) == {("orders", 3, HOUR), ("orders", 3, 2 * HOUR), ("orders", 3, None)}
-    first = found.figures["orders", 3, HOUR]
-    assert (first.records, first.batches, first.tombstones, first.without_key) == (5, 2, 1, 1)
-    assert (first.key_bytes, first.value_bytes, first.header_bytes) == (3 + 3 + 6 + 6, 5 + 5 + 1 + 1, 1 + 2 + 1)
-    assert (first.max_key_size, first.max_value_size) == (6, 5)
-    assert (first.codecs, first.producers, first.aborted_records) == ({"none", "gzip"}, {7}, 2)
-    assert first.out_of_order == 2
-    assert (first.first_offset, first.last_offset) == (0, 4)
-    assert first.mean_key_size == 18 / 5
-    assert first.ratio == 34 / first.data_bytes
+    return {tuple(row[name] for name in by): row for row in found.rows(*by)}
+
+
+def test_statistics_by_hour(partition: Partition) -> None:
+    found = rows(partition, "topic", "partition", "hourMs")
+    assert list(found) == [("orders", 3, HOUR), ("orders", 3, 2 * HOUR), ("orders", 3, None)]
+    first = found["orders", 3, HOUR]
+    assert (first["records"], first["batches"], first["tombstones"], first["withoutKey"]) == (5, 2, 1, 1)
+    assert first["contentBytes"] == (3 + 3 + 6 + 6) + (5 + 5 + 1 + 1) + (1 + 2 + 1)
+    assert (first["maxKeySize"], first["maxValueSize"]) == (6, 5)
+    assert (first["codecs"], first["producers"], first["abortedRecords"]) == (["gzip", "none"], 1, 2)
+    assert first["outOfOrder"] == 2
+    assert (first["firstOffset"], first["lastOffset"]) == (0, 4)
+    assert first["meanKeySize"] == 18 / 5
+    assert first["ratio"] == 34 / first["bytes"]
 
 
 def test_a_marker_counts_for_bytes_and_transactions_only(partition: Partition) -> None:
-    second = read_profile([partition]).figures["orders", 3, 2 * HOUR]
-    assert (second.aborted_transactions, second.transactions, second.records, second.batches) == (1, 0, 0, 0)
-    assert second.bytes > 0
-    assert (second.ratio, second.mean_key_size, second.first_offset) == (None, None, None)
+    second = rows(partition, "hourMs")[2 * HOUR,]
+    counts = ("abortedTransactions", "transactions", "records", "batches", "codecs", "producers")
+    assert [second[name] for name in counts] == [1, 0, 0, 0, [], 0]
+    assert second["bytes"] > 0
+    assert (second["ratio"], second["meanKeySize"], second["firstOffset"]) == (None, None, None)
 
 
-def test_figures_add_up(partition: Partition) -> None:
-    found = read_profile([partition]).figures
-    total = merge_stats(found.values())
+def test_statistics_add_up(partition: Partition) -> None:
+    (total,) = rows(partition, "topic").values()
     (segment,) = partition.segments
-    assert total.bytes == segment.size
-    assert (total.records, total.batches, total.first_offset, total.last_offset) == (6, 3, 0, 6)
-    assert total.codecs == {"none", "gzip"}
-    assert total.out_of_order == 3  # The record without a time counts as earlier than the record before it.
+    assert total["bytes"] == segment.size
+    assert (total["records"], total["batches"], total["firstOffset"], total["lastOffset"]) == (6, 3, 0, 6)
+    assert total["codecs"] == ["gzip", "none"]
+    assert total["outOfOrder"] == 3  # The record without a time counts as earlier than the record before it.
+
+
+def test_a_producer_of_two_partitions_counts_once_for_the_topic(partition: Partition, tmp_path: Path) -> None:
+    copy = Partition(shutil.copytree(partition.path, tmp_path / "orders-4"))
+    found = read_profile([partition, copy])
+    assert [row["producers"] for row in found.rows("topic", "partition")] == [1, 1]
+    (topic,) = found.rows("topic")
+    assert (topic["producers"], topic["records"], topic["codecs"]) == (1, 12, ["gzip", "none"])
+
+
+@pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
+def test_statistics_are_those_of_a_walk_over_batches(directory: Path) -> None:
+    partitions = partitions_in([directory])
+    found = read_profile(partitions).rows("topic", "partition", "hourMs")
+    places = ("topic", "partition", "hourMs")
+    assert {tuple(row[name] for name in places): {name: row[name] for name in STATISTICS} for row in found} == (
+        profile_by_walk(partitions)
+    )
 
 
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_bytes_are_those_of_all_batches_with_records(directory: Path) -> None:
     for partition in partitions_in([directory]):
-        figures = merge_stats(read_profile([partition]).figures.values())
+        size = sum(row["bytes"] for row in read_profile([partition]).rows("topic"))
         summaries = [read_summary(segment.path) for segment in partition.segments]
-        assert figures.bytes <= sum(summary.bytes for summary in summaries)
         empty = [batch for batch in partition.batches() if not batch.count]  # type: ignore[union-attr]
-        assert figures.bytes == sum(summary.bytes for summary in summaries) - sum(batch.size for batch in empty)
+        assert size == sum(summary.bytes for summary in summaries) - sum(batch.size for batch in empty)
 
 
 def test_message_sets_count_too(tmp_path: Path) -> None:
@@ -88,11 +112,11 @@ def test_message_sets_count_too(tmp_path: Path) -> None:
     directory = tmp_path / "old-0"
     directory.mkdir()
     (directory / f"{0:020}.log").write_bytes(packed.build())
-    (figures,) = read_profile([Partition(directory)]).figures.values()
-    assert (figures.records, figures.batches, figures.codecs, figures.producers) == (2, 1, {"gzip"}, set())
+    (found,) = read_profile([Partition(directory)]).rows("topic")
+    assert [found[name] for name in ("records", "batches", "codecs", "producers")] == [2, 1, ["gzip"], 0]
 
 
-def test_what_is_damaged_is_a_problem_with_its_file(partition: Partition) -> None:
+def test_damage_is_a_problem_with_its_file(partition: Partition) -> None:
     (segment,) = partition.segments
     data = bytearray(segment.path.read_bytes())
     data[-1] ^= 1
@@ -101,4 +125,11 @@ def test_what_is_damaged_is_a_problem_with_its_file(partition: Partition) -> Non
     (problem,) = found.problems
     assert (problem.topic, problem.partition, problem.file) == ("orders", 3, str(segment.path))
     assert str(segment.path) in problem.reason
-    assert merge_stats(found.figures.values()).records == 5
+    (topic,) = found.rows("topic")
+    assert topic["records"] == 5
+
+
+def test_a_segment_without_batches_is_the_active_one(partition: Partition) -> None:
+    (partition.path / f"{7:020}.log").write_bytes(b"")
+    segments = read_profile([partition]).summary.segments
+    assert [(row["segment"], row["bytes"] > 0) for row in segments] == [(f"{0:020}.log", True), (f"{7:020}.log", False)]

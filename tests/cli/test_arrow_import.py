@@ -45,7 +45,7 @@ def test_a_command_on_log_directories_imports_no_engine_and_no_pandas(arguments:
     assert imported.strip() == "imported"
 
 
-@pytest.mark.parametrize("command", ["lag", "groups"])
+@pytest.mark.parametrize("command", ["lag", "groups", "profile"])
 def test_without_arrow_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run(command, "--log-dirs", str(RECORDINGS / "groups" / "log"))

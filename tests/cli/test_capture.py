@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafka_msgs.analysis.capture_stats import quantile
 from kafka_msgs.capture import Exchange, read_exchanges
-from kafka_msgs.capture.summary import quantile
 from tests.support.command_line import Run
 from tests.support.packets import BROKER, CLIENT, pcap, segments
 from tests.support.recordings import PACKETS, port_of

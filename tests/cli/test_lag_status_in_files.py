@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.records import BatchBuilder, BatchHeader
+from kafka_msgs.report.metric_definitions import LagStatus
 from tests.support.command_line import Run
 from tests.support.offsets_topic import START_MS, TOPIC, Item, end, write_items
 
@@ -78,9 +80,14 @@ def test_the_status_of_a_history(run: Run, tmp_path: Path, items: Sequence[Item]
 
 
 def test_without_the_log_of_the_partition_the_status_is_unknown(run: Run, tmp_path: Path) -> None:
-    write_items(tmp_path, 0, every_round(0, 0, 0))
-    (row,) = json.loads(run("lag", "--log-dirs", str(tmp_path), "--status", "--json").stdout)
+    write_items(tmp_path / "logs", 0, every_round(0, 0, 0))
+    arguments = ("lag", "--log-dirs", str(tmp_path / "logs"), "--status", "--json")
+    (row,) = json.loads(run(*arguments).stdout)
     assert (row["lag"], row["status"]) == (None, "UNKNOWN")
+    ends = tmp_path / "ends"
+    ends.write_text("t:0:9")
+    (row,) = json.loads(run(*arguments, "--end-offsets", str(ends)).stdout)
+    assert (row["lag"], row["status"]) == (9, "UNKNOWN")
 
 
 def test_patterns_select_the_groups_and_topics_of_rows_and_reports(run: Run, tmp_path: Path) -> None:
@@ -94,6 +101,26 @@ def test_patterns_select_the_groups_and_topics_of_rows_and_reports(run: Run, tmp
     result = run("lag", "--log-dirs", str(tmp_path / "logs"), "--exclude-topics", "t", *options)
     assert json.loads(result.stdout) == []
     assert "kafka_group_lag" not in (tmp_path / "report" / "report.prom").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["lag", "groups"])
+def test_reports_have_the_statuses(run: Run, tmp_path: Path, command: str) -> None:
+    write_topic(tmp_path / "logs")
+    items = [*every_round(0, 1, 2, 3, 4, 5), commit("idle", 0, 1), commit("idle", 1, 31), commit("done", 6, 148)]
+    write_items(tmp_path / "logs", 0, items)
+    arguments = ("--log-dirs", str(tmp_path / "logs"))
+    printed = {row["group"]: row["status"] for row in json.loads(run("lag", *arguments, "--status", "--json").stdout)}
+    assert printed == {"g": "WARNING", "idle": "STOPPED", "done": "OK"}
+    assert run(command, *arguments, "--report", str(tmp_path / "report")).exit_code == 0
+    text = (tmp_path / "report" / "report.prom").read_text(encoding="utf-8")
+    families = {family.name: family.samples for family in text_string_to_metric_families(text)}
+    for name in ("kafka_group_status", "kafka_group_partition_status"):
+        assert {each.labels["group"]: LagStatus(int(each.value)).name for each in families[name]} == printed
+    data = json.loads((tmp_path / "report" / "report.json").read_bytes())
+    for title in ("Lag and trend of each group", "Lag in time and trend, the longest first"):
+        (section,) = (each for each in data["sections"] if each["title"] == title)
+        rows = [dict(zip((each["name"] for each in section["columns"]), row, strict=True)) for row in section["rows"]]
+        assert {row["group"]: row["status"] for row in rows} == printed
 
 
 def test_the_worst_status_is_a_metric_of_the_group(run: Run, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from kafka_msgs import GroupMetadataKey, OffsetCommitKey, OffsetCommitValue, encode_versioned
 from kafka_msgs.analysis.groups import read_groups
 from kafka_msgs.cli.render.output import id_text
+from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
@@ -163,31 +164,56 @@ def sections(directory: Path) -> Any:
     return json.loads((directory / "report.json").read_text())["sections"]
 
 
-def test_segments_are_as_new_as_their_newest_record(run: Run, tmp_path: Path) -> None:
-    """The last record of a batch may be older than another one."""
-    directory = tmp_path / "logs" / "orders-0"
+def write_topic(home: Path) -> Path:
+    """Write a batch whose last record is not the newest one, a damaged batch, and segments without a readable batch.
+
+    Zeros are damage in a segment that is not the last one.
+    """
+    directory = home / "orders-0"
     directory.mkdir(parents=True)
     builder = BatchBuilder()
     for time in (10 * HOUR, 11 * HOUR, 10 * HOUR - 7):
         builder.append(b"k", b"v", timestamp=time)
-    (directory / f"{0:020}.log").write_bytes(builder.build())
-    listing(run, "profile", tmp_path / "logs", "--report", str(tmp_path / "command"), status=0)
-    job(run, "topic-profile", tmp_path / "logs", tmp_path / "job", status=0)
-    for place in ("command", "job"):
-        assert str(11 * HOUR) in json.dumps(sections(tmp_path / place)), place
+    data = builder.build()
+    (directory / f"{0:020}.log").write_bytes(data + data[:-1] + b"\xff")
+    (directory / f"{6:020}.log").write_bytes(b"damage" * 10)
+    (directory / f"{7:020}.log").write_bytes(b"\0" * 100)
+    (directory / f"{9:020}.log").write_bytes(b"")
+    return home
+
+
+def test_segments_have_the_bytes_and_times_of_their_readable_batches(run: Run, tmp_path: Path) -> None:
+    logs = write_topic(tmp_path / "logs")
+    listing(run, "profile", logs, "--report", str(tmp_path / "command"), status=1)
+    tables = job(run, "topic-profile", logs, tmp_path / "job", status=1)
+    assert [Path(row["file"]).stem.lstrip("0") for row in tables["problems"]] == ["", "6", "7"]
+    assert sections(tmp_path / "command") == sections(tmp_path / "job")
+    (shown,) = (each for each in sections(tmp_path / "job") if each["title"] == "Size of segments")
+    rows = [dict(zip([column["name"] for column in shown["columns"]], row, strict=True)) for row in shown["rows"]]
+    (size,) = (row["bytes"] for row in tables["profile"])
+    times = {row["segment"]: (row["bytes"], row["oldest"], row["newest"], row["active"]) for row in rows}
+    assert times == {
+        f"{0:020}.log": (size, 10 * HOUR - 7, 11 * HOUR, False),
+        f"{6:020}.log": (0, None, None, False),
+        f"{7:020}.log": (0, None, None, False),
+        f"{9:020}.log": (0, None, None, True),
+    }
 
 
 @pytest.mark.parametrize("directory", [GROUP_LOGS, LOGS], ids=lambda path: path.name)
 def test_profiles_are_the_same(run: Run, directory: Path, tmp_path: Path) -> None:
-    rows, _ = listing(run, "profile", directory, "--by", "partition", status=0)
+    report = tmp_path / "command"
+    rows, _ = listing(run, "profile", directory, "--by", "hour", "--report", str(report), status=0)
     profile = job(run, "topic-profile", directory, tmp_path / "out", status=0)["profile"]
-    names = ("records", "batches", "bytes", "contentBytes", "tombstones", "abortedRecords", "outOfOrder")
-    sums: dict[tuple[str, int], dict[str, int]] = {}
-    for row in profile:
-        found = sums.setdefault((row["topic"], row["partition"]), dict.fromkeys(names, 0))
-        for name in names:
-            found[name] += row[name]
-    assert {(row["topic"], row["partition"]): {name: row[name] for name in names} for row in rows} == sums
+    names = tuple(name for name in rows[0] if name != "hour")
+    found, expected = ({(*(row[name] for name in names[:2]), hour(row)): [row[name] for name in names] for row in each}
+                       for each in (rows, profile))  # fmt: skip
+    assert found == expected
+    assert sections(report) == sections(tmp_path / "out")
+
+
+def hour(row: dict[str, Any]) -> str | None:
+    return row["hour"] if "hourMs" not in row else iso_of_ms(row["hourMs"])
 
 
 def test_recorded_groups_and_lags_are_the_same(run: Run, tmp_path: Path) -> None:

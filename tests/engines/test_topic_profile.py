@@ -16,9 +16,7 @@ from kafka_msgs.analysis import batch_table, hourly_stats
 from kafka_msgs.analysis.batch_table import BATCHES
 from kafka_msgs.analysis.hourly_stats import PROFILE
 from kafka_msgs.analysis.profile_job import PROBLEMS, TOPIC_PROFILE
-from kafka_msgs.analysis.topic_profile import read_profile
 from kafka_msgs.analysis.topic_profile_report import topic_profile_report
-from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.engines.job import run_job
 from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.plan import NO_SPLIT
@@ -27,6 +25,7 @@ from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
 from kafka_msgs.tables.commit_log import CommitLog
+from tests.support.profile_walk import STATISTICS, profile_by_walk
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.truncated_logs import copy_of_earlier
@@ -77,24 +76,14 @@ def with_small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_msgs.engines.partition_reader._MAX_BYTES", 1)
 
 
-def walked(logs: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
+def walked(logs: Path) -> dict[Any, dict[str, Any]]:
     """Return the statistics of a walk over batches in Python."""
-    return {place: of_walk(each) for place, each in read_profile(partitions_in([logs])).figures.items()}
+    return profile_by_walk(partitions_in([logs]))
 
 
-def of_walk(each: TopicStats) -> tuple[Any, ...]:
-    return (
-        each.records, each.batches, each.bytes, each.content_bytes, each.ratio, sorted(each.codecs),
-        each.mean_key_size, each.max_key_size, each.mean_value_size, each.max_value_size, each.without_key,
-        each.tombstones, len(each.producers), each.transactions, each.aborted_transactions, each.aborted_records,
-        each.out_of_order, each.first_offset, each.last_offset,
-    )  # fmt: skip
-
-
-def profiled(out: Path) -> dict[tuple[str, int, int | None], tuple[Any, ...]]:
-    names = PROFILE.names[4:]
+def profiled(out: Path) -> dict[Any, dict[str, Any]]:
     return {
-        (row["topic"], row["partition"], row["hourMs"]): tuple(row[name] for name in names)
+        (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in STATISTICS}
         for row in tables(out)["profile"]
     }
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_msgs.analysis.capture_clients import ClientTally
+from kafka_msgs.analysis.capture_report import captures_report
+from kafka_msgs.analysis.capture_stats import CaptureStats, CaptureTables, capture_row
 from kafka_msgs.capture import CaptureFault, Exchange, read_exchanges
-from kafka_msgs.capture.summary import CaptureSummary, summarize
 from kafka_msgs.report import BarPlot, LinePlot, Table
 from kafka_msgs.spark.jobs.capture_report import COLUMNS, JOB, capture_report
 from kafka_msgs.spark.jobs.job import run
@@ -41,37 +41,24 @@ def tables(exchanges: DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> CaptureSummary:
-    return summarize(items())
+def expected() -> CaptureTables:
+    """The tables that one process computes, whose numbers tests/analysis compares with plain counts."""
+    stats = CaptureStats()
+    for name in FILES:
+        for item in read_exchanges(PACKETS / name, ports=PORTS):
+            stats.add(capture_row(str(PACKETS / name), item))
+    return stats.finish()
 
 
-def test_figures_of_every_api(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
-    found = {(row["apiKey"], row["version"]): row for row in tables["summary"]}
-    assert found.keys() == {(api.api_key, api.version) for api in expected.apis}
-    for api in expected.apis:
-        row = found[api.api_key, api.version]
-        assert (row["p50Us"], row["p90Us"], row["p99Us"]) == pytest.approx(api.latencies)
-        assert {name: row[name] for name in ("api", "exchanges", "answered", "maxUs", "problems")} == {
-            "api": api.api,
-            "exchanges": api.exchanges,
-            "answered": api.answered,
-            "maxUs": api.longest,
-            "problems": api.problems,
-        }
-        assert (row["requestBytes"], row["responseBytes"]) == (api.request_bytes, api.response_bytes)
-        assert (row["errors"], row["clients"]) == (sum(api.errors.values()), len(api.clients))
-
-
-def test_error_codes_by_name(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
-    assert {(row["apiKey"], row["version"], row["name"]): row["count"] for row in tables["errors"]} == {
-        (api.api_key, api.version, name): count for api in expected.apis for name, count in api.errors.items()
-    }
-
-
-def test_clients(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
-    assert {(row["clientId"], row["apiKey"], row["version"]): row["exchanges"] for row in tables["clients"]} == {
-        (client, api.api_key, api.version): count for api in expected.apis for client, count in api.clients.items()
-    }
+@pytest.mark.parametrize(
+    ("table", "attribute"),
+    [(name, name) for name in ("summary", "errors", "clients", "seconds")] + [("slowClients", "slow_clients")],
+)
+def test_tables_are_those_of_one_process(
+    tables: dict[str, list[dict[str, Any]]], expected: CaptureTables, table: str, attribute: str
+) -> None:
+    found = [{name: value for name, value in row.items() if name != "second"} for row in tables[table]]
+    assert found == getattr(expected, attribute) != []
 
 
 def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
@@ -81,37 +68,28 @@ def test_exchanges_by_second(tables: dict[str, list[dict[str, Any]]]) -> None:
     assert all(row["second"].timestamp() * 1000 == row["secondMs"] for row in tables["seconds"])
 
 
-def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], expected: CaptureSummary) -> None:
+def test_nothing_is_dropped_silently(tables: dict[str, list[dict[str, Any]]], expected: CaptureTables) -> None:
     kinds = Counter(row["kind"] for row in tables["problems"])
-    counts = Counter[str](expected.faults)
-    counts["undecoded"] = sum(api.problems for api in expected.apis)
-    assert kinds == counts
+    assert kinds == {kind: count for kind, (count, _) in expected.kinds.items()}
     assert len(tables["facts"]) == len(items())
 
 
-def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureSummary, tmp_path: Path) -> None:
+def test_a_run_leaves_tables_and_a_page(exchanges: DataFrame, expected: CaptureTables, tmp_path: Path) -> None:
     outcome = run(JOB, {"exchanges": exchanges}, str(tmp_path / "out"))
     names = {path.name for path in outcome.files}
     assert {"report.html", "report.json", "report.prom", "latency.svg", "exchanges.svg", "clients.svg"} == names
     assert {step.name for step in JOB.steps} <= {path.name for path in (tmp_path / "out").iterdir()}
     bars, _ = (each for each in outcome.report.sections if isinstance(each, BarPlot))
     (lines,) = (each for each in outcome.report.sections if isinstance(each, LinePlot))
-    assert len(bars.labels) == min(12, len([api for api in expected.apis if api.answered]))
+    assert len(bars.labels) == min(12, len([row for row in expected.summary if row["answered"]]))
     counts = Counter(each.api for each in items() if isinstance(each, Exchange))
     assert {name: sum(filter(None, values)) for name, values in lines.series.items()} == {
         name: counts[name] for name in lines.series
     }
 
 
-def test_slow_clients_have_the_figures_that_one_process_counts(tables: dict[str, list[dict[str, Any]]]) -> None:
-    tally = ClientTally()
-    for name in FILES:
-        for item in read_exchanges(PACKETS / name, ports=PORTS):
-            tally.add(name, item)
-    found = {(row["clientId"], row["software"]): row for row in tables["slowClients"]}
-    expected = {(row["clientId"], row["software"]): row for row in tally.rows()}
-    assert found.keys() == expected.keys()
-    assert all(found[each] == pytest.approx(row) for each, row in expected.items())
+def test_the_report_is_that_of_one_process(exchanges: DataFrame, expected: CaptureTables) -> None:
+    assert JOB.report(JOB.tables({"exchanges": exchanges})) == captures_report(expected)
 
 
 def test_the_report_shows_quantiles_of_enough_answers_only(

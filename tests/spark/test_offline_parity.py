@@ -17,8 +17,6 @@ from kafka_msgs.analysis.group_state_job import GROUP_STATE
 from kafka_msgs.analysis.groups import GroupsRead, read_groups
 from kafka_msgs.analysis.job import Job
 from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
-from kafka_msgs.analysis.topic_profile import read_profile
-from kafka_msgs.analysis.topic_stats import TopicStats
 from kafka_msgs.engines.frames import group_offsets, group_state, topic_profile
 from kafka_msgs.engines.job import run_job
 from kafka_msgs.engines.local import local_engine
@@ -26,6 +24,7 @@ from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.engines.spark import spark_engine
 from kafka_msgs.log.partition_discovery import partitions_in
 from tests.support.offsets_topic import OffsetsTopic
+from tests.support.profile_walk import STATISTICS, profile_by_walk
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.share_topic import SHARE_GROUPS, ShareTopic, write_share_inputs
@@ -84,28 +83,13 @@ def test_offsets(tables: dict[str, Rows]) -> None:
     assert found == expected
 
 
-COLUMNS = {
-    "records": "records", "batches": "batches", "bytes": "bytes", "contentBytes": "content_bytes", "ratio": "ratio",
-    "meanKeySize": "mean_key_size", "maxKeySize": "max_key_size", "meanValueSize": "mean_value_size",
-    "maxValueSize": "max_value_size", "withoutKey": "without_key", "tombstones": "tombstones",
-    "transactions": "transactions", "abortedTransactions": "aborted_transactions",
-    "abortedRecords": "aborted_records", "outOfOrder": "out_of_order", "firstOffset": "first_offset",
-    "lastOffset": "last_offset",
-}  # fmt: skip
-
-
-def facts(figures: TopicStats) -> dict[str, Any]:
-    named = {column: getattr(figures, name) for column, name in COLUMNS.items()}
-    return named | {"codecs": sorted(figures.codecs), "producers": len(figures.producers)}
-
-
 @pytest.mark.parametrize("directory", [LOGS, GROUP_LOGS], ids=lambda path: path.name)
 def test_profiles(spark: SparkSession, directory: Path) -> None:
     expected = {
-        (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in (*COLUMNS, "codecs", "producers")}
+        (row["topic"], row["partition"], row["hourMs"]): {name: row[name] for name in STATISTICS}
         for row in rows_of(topic_profile(spark, [directory])["profile"])
     }
-    found = {place: facts(figures) for place, figures in read_profile(partitions_in([directory])).figures.items()}
+    found = profile_by_walk(partitions_in([directory]))
     assert found == expected
     assert len(found) >= 4
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from kafka_msgs.analysis.capture_clients import ClientTally, captures_report
+from kafka_msgs.analysis.capture_report import captures_report
+from kafka_msgs.analysis.capture_stats import QUANTILES, UNDECODED, CaptureStats, CaptureTables, capture_row
 from kafka_msgs.capture import CaptureFault
 from kafka_msgs.capture.pcap import open_capture
-from kafka_msgs.capture.summary import QUANTILES, ApiSummary, CaptureSummary, CaptureTally
 from kafka_msgs.cli.capture_options import ports_options, read_items
 from kafka_msgs.cli.output_options import rows_option
 from kafka_msgs.cli.render.exchanges import item_row
 from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.rows import Named, Row, print_rows
 from kafka_msgs.cli.report_options import report_option, save_report
+from kafka_msgs.report.sections.table_building import grouped
 
 __all__ = ["capture_command"]
+
+_API: Final = ("apiKey", "version")
+_QUANTILES: Final = tuple(f"p{share * 100:g}Us" for share in QUANTILES)
 
 
 @click.command("capture")
@@ -49,31 +53,21 @@ def capture_command(
 
     Example: kafka-msgs capture traffic.pcapng --summary
     """
-    total = CaptureTally()
-    clients = ClientTally() if report_dir is not None else None
-    rows = _Rows(None if any_port else ports, total, clients, exchanges=not only_summary, bodies=bodies)
-    print_rows(output_format, rows.of(paths), lambda: _summary(total.summary()))
-    if report_dir is not None and clients is not None:
-        save_report(captures_report(total.summary(), clients), report_dir, paths)
-    if total.summary().damaged:
+    rows = _Rows(None if any_port else ports, exchanges=not only_summary, bodies=bodies)
+    print_rows(output_format, rows.of(paths), lambda: _summary(rows.total.finish()))
+    found = rows.total.finish()
+    if report_dir is not None:
+        save_report(captures_report(found), report_dir, paths)
+    if found.damaged:
         ctx.exit(1)
 
 
 class _Rows:
-    """The rows of captures; ``total`` counts the items of all captures, and so does ``clients`` if it is set."""
+    """The rows of captures; ``total`` counts the items of all captures."""
 
-    def __init__(
-        self,
-        ports: Collection[int] | None,
-        total: CaptureTally,
-        clients: ClientTally | None,
-        *,
-        exchanges: bool,
-        bodies: bool,
-    ) -> None:
+    def __init__(self, ports: Collection[int] | None, *, exchanges: bool, bodies: bool) -> None:
+        self.total = CaptureStats()
         self._ports = ports
-        self._total = total
-        self._clients = clients
         self._exchanges = exchanges
         self._bodies = bodies
 
@@ -85,43 +79,36 @@ class _Rows:
                     yield path, row
 
     def _of_file(self, path: Path, progress: Callable[[int], None]) -> Iterator[Row]:
-        tally = CaptureTally()
+        stats = CaptureStats()
         with open_capture(path) as file:
             for item in read_items(file, self._ports):
                 progress(file.tell())
-                tally.add(item)
-                self._total.add(item)
-                if self._clients is not None:
-                    self._clients.add(str(path), item)
+                stats.add(capture_row(str(path), item))
                 if isinstance(item, CaptureFault) or self._exchanges:
                     yield item_row(item, bodies=self._bodies)
-        for api in tally.summary().apis:
-            yield Row("api", _api(api))
+        yield from (Row("api", each) for each in _apis(stats.finish()))
+        self.total = self.total.merge(stats)
 
 
-def _api(api: ApiSummary) -> dict[str, Any]:
-    shares = zip(QUANTILES, api.latencies, strict=True)
-    times = {f"p{share * 100:g}Us": None if value is None else round(value) for share, value in shares}
+def _apis(found: CaptureTables) -> Iterator[dict[str, Any]]:
+    """Yield the statistics of each API and version, with its errors by name and the names of its clients."""
+    errors, clients = (grouped(rows, *_API) for rows in (found.errors, found.clients))
+    for place, (row,) in sorted(grouped(found.summary, *_API).items()):
+        named = [each for each in clients[place] if each["clientId"] is not None]
+        yield {
+            "api": row["api"] or row["apiKey"],
+            **{name: row[name] for name in ("version", "exchanges", "answered")},
+            **{name: None if row[name] is None else round(row[name]) for name in _QUANTILES},
+            **{name: row[name] for name in ("maxUs", "requestBytes", "responseBytes", "problems")},
+            "errors": {each["name"] or str(each["code"]): each["count"] for each in errors.get(place, ())},
+            "clients": [each["clientId"] for each in sorted(named, key=lambda each: -each["exchanges"])],
+        }
+
+
+def _summary(found: CaptureTables) -> dict[str, Any]:
+    faults = {kind: counts for kind, counts in found.kinds.items() if kind != UNDECODED}
     return {
-        "api": api.api or api.api_key,
-        "version": api.version,
-        "exchanges": api.exchanges,
-        "answered": api.answered,
-        **times,
-        "maxUs": api.longest,
-        "requestBytes": api.request_bytes,
-        "responseBytes": api.response_bytes,
-        "problems": api.problems,
-        "errors": api.errors,
-        "clients": [name for name in api.clients if name is not None],
-    }
-
-
-def _summary(summary: CaptureSummary) -> dict[str, Any]:
-    return {
-        "exchanges": sum(api.exchanges for api in summary.apis),
-        "answered": sum(api.answered for api in summary.apis),
-        "problems": sum(api.problems for api in summary.apis),
-        "faults": {kind.value: count for kind, count in summary.faults.items()},
-        "faultBytes": {kind.value: size for kind, size in summary.fault_bytes.items()},
+        **{name: sum(row[name] for row in found.summary) for name in ("exchanges", "answered", "problems")},
+        "faults": {kind: count for kind, (count, _) in faults.items()},
+        "faultBytes": {kind: size for kind, (_, size) in faults.items()},
     }

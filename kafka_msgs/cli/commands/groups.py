@@ -92,7 +92,7 @@ def groups_command(
         raise click.UsageError("--list excludes --members")
     choice = partial(_chosen, group_type=group_type, protocol=protocol, short=short)
     if cluster.bootstrap_server is None:
-        groups_in_files = read_groups_from(log_dirs)
+        groups_in_files = read_groups_from(log_dirs, windows=report_dir is not None)
         groups = [
             group
             for group in select_groups(groups_in_files, requested)

@@ -86,7 +86,8 @@ def _from_files(options: LagOptions, log_dirs: tuple[Path, ...], report_dir: Pat
     from kafka_msgs.cli.group_commands.file_lags import rows_in_files, selected_groups
     from kafka_msgs.cli.log_groups import read_groups_from, report_groups, report_problems
 
-    found = read_groups_from(log_dirs, options.end_offsets)
+    windows = options.status or report_dir is not None
+    found = read_groups_from(log_dirs, options.end_offsets, windows=windows)
     rows = rows_in_files(found, log_dirs, options)
     cluster = options.cluster_name or input_facts(list(map(str, log_dirs))).get("cluster")
     _show(rows, output_format, options.prometheus, cluster)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafka_msgs.analysis.topic_profile import TopicProfile, read_profile
-from kafka_msgs.analysis.topic_stats import TopicStats, merge_stats
+from kafka_msgs.cli.arrow_import import require_arrow
 from kafka_msgs.cli.log_groups import report_problems
 from kafka_msgs.cli.output_options import listing_option, log_dirs_option
 from kafka_msgs.cli.render.listing import print_listing
@@ -16,6 +15,9 @@ from kafka_msgs.cli.render.progress import progress_over
 from kafka_msgs.cli.render.timestamps import iso_of_ms
 from kafka_msgs.cli.report_options import report_option, save_report
 from kafka_msgs.log.partition_discovery import partitions_in
+
+if TYPE_CHECKING:
+    from kafka_msgs.analysis.topic_profile import ProfileRead
 
 __all__ = ["profile_command"]
 
@@ -50,6 +52,9 @@ def profile_command(
 
     Example: kafka-msgs profile --log-dirs /var/lib/kafka orders
     """
+    require_arrow("--log-dirs")
+    from kafka_msgs.analysis.topic_profile import read_profile
+
     partitions = partitions_in(log_dirs)
     for topic in topics:
         if topic not in {partition.topic for partition in partitions}:
@@ -57,47 +62,15 @@ def profile_command(
     requested = [partition for partition in partitions if not topics or partition.topic in topics]
     with progress_over([segment.path for partition in requested for segment in partition.segments]) as progress:
         profile = read_profile(requested, progress=progress)
-    columns = _PLACE[: _PLACE.index(by) + 1]
-    print_listing(output_format, (*columns, *_COLUMNS), _rows(profile, len(columns)), in_table=(*columns, *_IN_TABLE))
+    place = _PLACE[: _PLACE.index(by) + 1]
+    print_listing(output_format, (*place, *_COLUMNS), _rows(profile, place), in_table=(*place, *_IN_TABLE))
     if report_dir is not None:
-        from kafka_msgs.analysis.reports import profile_report
+        from kafka_msgs.analysis.topic_profile_report import read_profile_report
 
-        save_report(profile_report(profile, partitions, requested), report_dir, log_dirs)
+        save_report(read_profile_report(profile, partitions), report_dir, log_dirs)
     report_problems(profile.problems)
 
 
-def _rows(profile: TopicProfile, depth: int) -> list[dict[str, Any]]:
-    parts: dict[tuple[Any, ...], list[TopicStats]] = {}
-    for location, figures in profile.figures.items():
-        parts.setdefault(location[:depth], []).append(figures)
-    by_place = sorted(parts, key=lambda location: [(part is None, part) for part in location])
-    return [_place(location) | _row(merge_stats(parts[location])) for location in by_place]
-
-
-def _place(location: tuple[Any, ...]) -> dict[str, Any]:
-    named = dict(zip(_PLACE, location, strict=False))
-    return {name: iso_of_ms(value) if name == "hour" else value for name, value in named.items()}
-
-
-def _row(figures: TopicStats) -> dict[str, Any]:
-    return {
-        "records": figures.records,
-        "batches": figures.batches,
-        "bytes": figures.bytes,
-        "contentBytes": figures.content_bytes,
-        "ratio": figures.ratio,
-        "codecs": sorted(figures.codecs),
-        "meanKeySize": figures.mean_key_size,
-        "maxKeySize": figures.max_key_size,
-        "meanValueSize": figures.mean_value_size,
-        "maxValueSize": figures.max_value_size,
-        "withoutKey": figures.without_key,
-        "tombstones": figures.tombstones,
-        "producers": len(figures.producers),
-        "transactions": figures.transactions,
-        "abortedTransactions": figures.aborted_transactions,
-        "abortedRecords": figures.aborted_records,
-        "outOfOrder": figures.out_of_order,
-        "firstOffset": figures.first_offset,
-        "lastOffset": figures.last_offset,
-    }
+def _rows(profile: ProfileRead, place: tuple[str, ...]) -> list[dict[str, Any]]:
+    by = (name if name != "hour" else "hourMs" for name in place)
+    return [{**row, "hour": iso_of_ms(row.get("hourMs"))} for row in profile.rows(*by)]

@@ -31,7 +31,7 @@ from kafka_msgs.messages.streams_group_describe_response import Assignment, Task
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
-    from kafka_msgs.analysis.problems import ReadProblem
+    from kafka_msgs.analysis.in_memory import ReadProblem
 
 __all__ = ["FileGroups"]
 

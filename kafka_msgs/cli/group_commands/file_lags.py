@@ -19,12 +19,10 @@ from kafka_msgs.log.timestamps import LocalTimes, newest_of
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
-    from kafka_msgs.analysis.lag_status import LagHistory, Observation
 
 __all__ = ["rows_in_files", "selected_groups"]
 
 Row: TypeAlias = dict[str, Any]
-Place: TypeAlias = tuple[str, str, int]
 _CURRENT: Final = "current"
 
 
@@ -94,54 +92,16 @@ def _row(group: GroupWithOffsets, committed: GroupOffset, owner: MemberDescripti
         "clientId": owner and owner.client_id,
         "clientHost": owner and owner.client_host,
         "status": None,
+        "history": committed.history,
         "stale": committed.stale,
     }
 
 
 def _with_status(rows: Sequence[Row], partitions: Sequence[Partition]) -> Iterable[Row]:
-    """Yield rows with their status at the newest time in the logs and commits. It is UNKNOWN for share groups."""
-    from kafka_msgs.analysis.lag_status import LagHistory
-    from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC
+    """Return rows with their status at the newest time in the logs and commits. It is UNKNOWN for share groups."""
+    from kafka_msgs.analysis.lag_status import with_statuses
 
     logs = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
-    histories = _histories(each for each in partitions if each.topic == OFFSETS_TOPIC)
     read = {(row["topic"], row["partition"]) for row in rows} & logs.keys()
     now = newest_of([*(logs[place].latest_timestamp() for place in read), *(row["commitTimestamp"] for row in rows)])
-    for row in rows:
-        history = histories.get((row["group"], row["topic"], row["partition"]), LagHistory())
-        yield {**row, "status": _status(history, row, now or 0, logs.get((row["topic"], row["partition"])))}
-
-
-def _status(history: LagHistory, row: Row, now: int, log: LocalTimes | None) -> str:
-    def lag_at(commit: Observation) -> int | None:
-        end = None if log is None else log.end_offset_at(commit.time, row["endOffset"])
-        return None if end is None else max(0, end - commit.offset)
-
-    return history.status(now, row["lag"], lag_at).name
-
-
-def _histories(partitions: Iterable[Partition]) -> dict[Place, LagHistory]:
-    """Return the latest commits. If a group has commits in two partitions, the one with the newest commit counts."""
-    from kafka_msgs.analysis.commit_windows import CommitWindows
-
-    found: dict[Place, LagHistory] = {}
-    for partition in partitions:
-        windows = CommitWindows()
-        for batch in _classified(partition):
-            windows.add(batch)
-        for place, history in windows.histories.items():
-            if place not in found or found[place].observations[-1].time < history.observations[-1].time:
-                found[place] = history
-    return found
-
-
-def _classified(partition: Partition) -> Iterable[Any]:
-    """Yield the records of a partition. Damage is omitted: the command reports it when it reads the offsets."""
-    from kafka_msgs.analysis.record_classification import RECORD_COLUMNS, classify
-    from kafka_msgs.columns.record_tables import walk_record_table
-    from kafka_msgs.errors import KafkaMsgsError
-
-    for segment in partition.segments:
-        for item in walk_record_table(segment.path, columns=RECORD_COLUMNS):
-            if not isinstance(item, KafkaMsgsError):
-                yield classify(item, segment.path.name, segment.base_offset)
+    return with_statuses(rows, now or 0, logs, "partition")

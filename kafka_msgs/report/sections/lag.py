@@ -6,11 +6,12 @@ the offsets that the group has committed with the records produced since its old
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.internal_topics.streams_metadata import decode_streams_metadata
 from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
-from kafka_msgs.report.sections.lag_metrics import group_totals, lag_metrics, topic_totals
+from kafka_msgs.report.sections.lag_metrics import group_totals, lag_metrics, topic_totals, worst_status
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
@@ -29,6 +30,7 @@ _KEY: Final = ("group", "topic", "topicPartition")
 _TIME: Final[dict[str, Kind | None]] = {
     **dict.fromkeys(_KEY),
     "lag": "number",
+    "status": "text",
     "unreadSince": "time",
     "lagSeconds": "seconds",
     "historySince": "time",
@@ -42,6 +44,7 @@ _GROUPS: Final[dict[str, Kind | None]] = {
     "partitions": "number",
     "unknown": "number",
     "lag": "number",
+    "status": "text",
     "lagSeconds": "seconds",
     "consumedPerHour": "number",
     "producedPerHour": "number",
@@ -65,15 +68,16 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
 
     A row has ``group``, ``topic``, ``topicPartition``, ``committedOffset``, ``endOffset``, ``lag``, ``metadata`` and
     ``commitTimestampMs``. If known, it also has ``unreadMs``, the time of the oldest unconsumed record;
-    ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; and ``firstEndOffset``, the end of
-    the partition at that time. ``as_of`` is the newest time of the input, in milliseconds since the epoch. ``total`` is
-    the total number of rows, if ``rows`` contains only the rows with the largest lags. ``totals`` then has the rows of
-    ``topic_totals`` for all partitions, including groups without a row.
+    ``firstCommitMs`` and ``firstCommitOffset``, the oldest commit in the history; ``firstEndOffset``, the end of the
+    partition at that time; and the ``status`` of the group in the partition. ``as_of`` is the newest time of the input,
+    in milliseconds since the epoch. ``total`` is the total number of rows, if ``rows`` contains only the rows with the
+    largest lags. ``totals`` then has the rows of ``topic_totals`` for all partitions, including groups without a row.
     """
     known = [with_times(row, as_of) for row in rows]
     timed = any(row["lagSeconds"] is not None for row in known)
     worst = largest_first(known, *(("lagSeconds", "lag") if timed else ("lag",)), *_KEY)
-    groups = [_group(name, each) for (name,), each in grouped(known, "group").items()]
+    statuses = worst_status(rows)
+    groups = [{**_group(name, each), "status": statuses.get(name)} for (name,), each in grouped(known, "group").items()]
     totals = totals or topic_totals(rows)
     exact = {
         row["group"]: {name: row[name] for name in ("partitions", "unknown", "lag")} for row in group_totals(totals)
@@ -82,13 +86,23 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
     streams = [row for row in known if row["streams"]]
     by_age = largest_first(groups, "lagSeconds", "group")
     sections: list[Section] = [
-        table_from("Lag and trend of each group", by_age, _GROUPS, subset_note(rows, total, "the largest lags")),
+        table_from(
+            "Lag and trend of each group",
+            by_age,
+            _shown(_GROUPS, statuses),
+            subset_note(rows, total, "the largest lags"),
+        ),
         *_plot(by_age),
-        table_from("Lag in time and trend, the longest first", worst, _TIME, _NOTE, total),
+        table_from("Lag in time and trend, the longest first", worst, _shown(_TIME, statuses), _NOTE, total),
     ]
     if streams:
         sections.append(table_from("Partition times of Kafka Streams", streams, _STREAMS))
     return ReportPart(tuple(sections), lag_metrics(known, totals, partition="topicPartition"))
+
+
+def _shown(kinds: Mapping[str, Kind | None], statuses: Mapping[str, str]) -> dict[str, Kind | None]:
+    """Return the columns of a table, without the status if no row has one."""
+    return {name: kind for name, kind in kinds.items() if statuses or name != "status"}
 
 
 def _plot(groups: Rows) -> list[Section]:

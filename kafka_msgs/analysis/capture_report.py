@@ -1,0 +1,116 @@
+"""The report of ``kafka-msgs capture`` and of the job ``capture-report``: APIs, latencies, clients and problems.
+
+Defines the content of the report. ``kafka_msgs.report`` renders it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kafka_msgs.analysis.capture_stats import PROBLEM_COLUMNS, QUANTILES, CaptureTables, Rows
+from kafka_msgs.catalog import iter_message_classes
+from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, Table, report_of
+from kafka_msgs.report.sections.clients import client_part
+
+__all__ = ["captures_report", "highest_versions"]
+
+_LATENCIES: Final = {f"p{share * 100:g}Us": share for share in QUANTILES}
+_SUMMARY: Final = (
+    "apiKey", "api", "version", "exchanges", "answered", *_LATENCIES, "maxUs", "requestBytes", "responseBytes",
+    "maxRequestSize", "maxResponseSize", "problems", "errors", "clients",
+)  # fmt: skip
+_MILLIS: Final = 1000
+_FEWEST: Final = 10
+_SHOWN: Final = 50
+_SHOWN_APIS: Final = 12
+_SHOWN_LINES: Final = 6
+_SHOWN_TIMES: Final = 300
+
+
+def captures_report(found: CaptureTables) -> Report:
+    """Return the report on captures."""
+    summary = [_with_sound_quantiles(row) for row in found.summary]
+    kinds: Rows = [{"kind": kind, "count": n, "bytes": size} for kind, (n, size) in sorted(found.kinds.items())]
+    title = "Apis and versions; times in microseconds, quantiles of ten answers or more (p99: a hundred)"
+    sections: list[Section | ReportPart] = [
+        _table(title, _SUMMARY, summary),
+        *_latency_plot(summary),
+        *_time_plot(found.seconds),
+        _table("Error codes in responses", ("apiKey", "api", "version", "code", "name", "count"), found.errors),
+        _clients_part(found),
+        _table(
+            "Bytes that are not an exchange, and exchanges that could not be decoded", ("kind", "count", "bytes"), kinds
+        ),
+        _table("Problems", PROBLEM_COLUMNS, found.problems, sum(row["count"] for row in kinds)),
+    ]
+    return report_of("What clients asked brokers", sections)
+
+
+def _table(title: str, columns: Sequence[str], rows: Rows, total: int | None = None) -> Table:
+    shown = tuple(tuple(row[name] for name in columns) for row in rows[:_SHOWN])
+    return Table(title, tuple(columns), shown, total=len(rows) if total is None else total)
+
+
+def highest_versions() -> dict[str, int]:
+    """Return the highest version of each API in this release, by API name."""
+    infos = (cls.INFO for cls in iter_message_classes())
+    return {each.name.removesuffix("Request"): each.versions.highest for each in infos if each.name.endswith("Request")}
+
+
+def _clients_part(found: CaptureTables) -> ReportPart:
+    versions = [row for row in found.clients if row["api"] is not None]
+    return client_part(found.slow_clients, versions, found.slowest, highest_versions())
+
+
+def _with_sound_quantiles(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without the quantiles of too few answers."""
+    return {**row, **{name: None for name, share in _LATENCIES.items() if row["answered"] < _enough(share)}}
+
+
+def _enough(share: float) -> int:
+    """Return how many responses a quantile needs to be shown: at least one beyond it, and at least ten in total."""
+    return max(_FEWEST, round(1 / (1 - share)))
+
+
+def _latency_plot(summary: Rows) -> list[Section]:
+    rows = [row for row in summary if row["answered"]][:_SHOWN_APIS]
+    series = {name.removesuffix("Us"): [_shown_latency(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
+    labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
+    note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
+    bars = BarPlot(
+        title="Latency",
+        file="latency.svg",
+        labels=labels,
+        series=series,
+        unit="latency in microseconds",
+        log=True,
+        note=note,
+    )
+    return [bars] if rows else []
+
+
+def _shown_latency(micros: float | None) -> float | None:
+    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
+    return None if micros is None else max(micros, 1)
+
+
+def _time_plot(seconds: Rows) -> list[Section]:
+    """Return a plot of exchanges over time for the most called APIs, with a bounded number of points."""
+    sums: Counter[str] = Counter()
+    for row in seconds:
+        if row["api"] is not None:
+            sums[row["api"]] += row["exchanges"]
+    names = sorted(sums, key=lambda name: (-sums[name], name))[:_SHOWN_LINES]
+    if not names:
+        return []
+    first, last = seconds[0]["secondMs"], seconds[-1]["secondMs"]
+    step = _MILLIS * (1 + (last - first) // (_SHOWN_TIMES * _MILLIS))
+    times = range(first, last + 1, step)
+    series = {name: [0] * len(times) for name in names}
+    for row in seconds:
+        if row["api"] in series:
+            series[row["api"]][(row["secondMs"] - first) // step] += row["exchanges"]
+    unit = f"exchanges in {step // _MILLIS} s"
+    return [LinePlot(title="Exchanges over time", file="exchanges.svg", x=list(times), series=series, unit=unit)]
