@@ -49,7 +49,6 @@ class _Row(NamedTuple):
 class ClusterMetadataTable(InternalTable):
     """The records of ``__cluster_metadata``, and of snapshots of it."""
 
-    source = "kafka-cluster-metadata"
     topic = _TOPIC
     layout = ("recordType", "version", "offset", "timestamp", "leaderEpoch", "control", "value", "file")
     from_log: ClassVar[Mapping[str, str]] = {
@@ -78,7 +77,8 @@ class ClusterMetadataTable(InternalTable):
 class KafkaClusterMetadataSource(InternalSource):
     """The data source ``kafka-cluster-metadata``; the documentation of Spark sources describes options and columns."""
 
-    table = ClusterMetadataTable
+    label = "kafka-cluster-metadata"
+    table_type = ClusterMetadataTable
 
 
 @cache

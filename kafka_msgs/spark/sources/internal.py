@@ -6,35 +6,30 @@ log. The source of a topic determines record types and defines further columns.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
 
 from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
-from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.columns.decode import error_texts
+from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
-from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.message_json import record_type
-from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_rows import RowOptions, column_type
-from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
-from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options, check_schema
+from kafka_msgs.spark.message_json import compact_json, record_type, versioned_json
+from kafka_msgs.spark.sources.log import FileSource, reading_of
+from kafka_msgs.spark.sources.log_rows import RowOptions, column_type, log_columns
+from kafka_msgs.spark.sources.options import DROPMALFORMED, PERMISSIVE, Options
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
-from kafka_msgs.suggestions import no_such, similar_names
-from kafka_msgs.versioned import decode_versioned
+from kafka_msgs.suggestions import no_such
 
 __all__ = [
     "BINARY",
@@ -90,7 +85,6 @@ class TypedRows(NamedTuple):
 class InternalTable(ABC):
     """Converts rows of ``kafka-log`` to rows of a topic's source, in the form that the options choose."""
 
-    source: ClassVar[str]
     topic: ClassVar[InternalTopic]
     layout: ClassVar[tuple[str, ...]]
     """The columns in order, without the error column."""
@@ -101,7 +95,7 @@ class InternalTable(ABC):
     usual_form: ClassVar[str]
 
     def __init__(self, options: Options) -> None:
-        self.mode = options.choice("mode", MODES, PERMISSIVE)
+        self.mode = options.mode()
         self.record_type = options.text("recordType")
         known = self.types()
         if self.record_type is not None and self.record_type not in known:
@@ -140,10 +134,7 @@ class InternalTable(ABC):
 
     def _chosen(self, options: Options) -> list[str]:
         own = [*self.layout, ERROR] if self.mode == PERMISSIVE else list(self.layout)
-        asked = options.names("columns")
-        for name in asked or ():
-            if name not in own:
-                raise UnknownColumnError(source=self.source, column=name, near=similar_names(name, own))
+        asked = options.columns(own)
         return own if asked is None else [name for name in own if name in (*asked, ERROR)]
 
     def _type(self, name: str) -> DataType:
@@ -205,48 +196,27 @@ class InternalReader(LogReader):
         super().__init__(plan, reading)
         self.table = table
 
+    @property
+    def schema(self) -> StructType:
+        """The columns of the rows."""
+        return self.table.schema
+
     def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
-        for log in super().rows(part):
-            rows = self.table.rows(log)
-            if rows.num_rows:
-                yield rows
+        return (rows for log in super().rows(part) if (rows := self.table.rows(log)).num_rows)
 
 
-class InternalSource(DataSource):
+class InternalSource(FileSource):
     """A data source of one internal topic."""
 
-    table: ClassVar[type[InternalTable]]
-    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """The filesystem options of the session."""
+    table_type: ClassVar[type[InternalTable]]
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options, self.fs_options)
-        self._plan = ReadPlan.of(self.name(), given, self.table.topic.name)
-        self._table = self.table(given)
-        places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]
-        self._reading = reading_of(given, [*_NEEDED, *places], ())
-        self._following = StreamOptions.of(given)
-        given.done()
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return cls.table.source
-
-    def schema(self) -> StructType:
-        """Return the columns."""
-        return self._table.schema
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a table."""
-        check_schema(self.name(), schema, self.schema())
-        return InternalReader(self._plan, self._reading, self._table)
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return the reader of a stream."""
-        check_schema(self.name(), schema, self.schema())
-        return LogStreamReader(InternalReader(self._plan, self._reading, self._table), self._following)
+    def rows(self, options: Options) -> LogReader:
+        """Return the reader of the rows. Raises ``OptionError``."""
+        table = self.table_type(options)
+        places = [place for name, place in table.from_log.items() if name in table.schema.names]
+        rows = RowOptions(columns=log_columns([*_NEEDED, *places], table.mode), mode=table.mode)
+        return InternalReader(ReadPlan.of(options, table.topic.name), reading_of(options, rows), table)
 
 
 @cache
@@ -266,8 +236,6 @@ def decoded(
 ) -> tuple[pa.StructArray, pa.StringArray]:
     """Return the messages in keys or values, as ``part`` chooses, and their errors."""
     found = decode_column(data, message, columns=columns)
-    if not found.error_count:
-        return found.values, pa.nulls(len(data), pa.string())
     return found.values, error_texts(found.errors, f"{part}: {message.INFO.name}")
 
 
@@ -292,10 +260,7 @@ def _text(message: type[Message] | None, data: bytes | None) -> tuple[str | None
     """Return bytes as JSON, or as hexadecimal if their type is unknown, and their error."""
     if data is None:
         return None, None
-    if message is None:
-        return json.dumps(data.hex()), None
     try:
-        found: Any = decode_versioned(message, data)
-        return json.dumps(found.message.to_json(found.version), separators=(",", ":")), None
+        return compact_json(data.hex() if message is None else versioned_json(message, data)), None
     except KafkaMsgsError as error:
         return None, str(error)

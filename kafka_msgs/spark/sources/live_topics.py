@@ -122,7 +122,7 @@ class LiveTopics:
         for topic, number in sorted({*position.offsets, *position.times} - {*places}):
             reason = f"there is no partition {topic}-{number} in the subscription"
             raise OptionError(source="kafka-live", option=position.option(prefix), value=None, reason=reason)
-        given = {place: position.offsets.get(place, position.time_of(place)) for place in places}
+        given = {place: position.at(place) for place in places}
         fixed = {place: offset for place, offset in given.items() if place in position.offsets and offset >= 0}
         return self._offsets({place: time for place, time in given.items() if place not in fixed}) | fixed
 

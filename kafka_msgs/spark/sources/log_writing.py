@@ -36,7 +36,7 @@ from kafka_msgs.log.writers.small_files import format_offset_checkpoint, replace
 from kafka_msgs.records import NO_TIMESTAMP, CompressionType
 from kafka_msgs.spark.sources.offset_options import Place
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
+from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
 __all__ = ["LogSinkOptions", "LogWriter", "WrittenPartition", "WrittenPartitions"]
 
@@ -48,8 +48,8 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "timestamp": ("timestamp",),
     "timestampMs": WHOLE,
     "timestampType": WHOLE,
-    "key": ("binary", "string"),
-    "value": ("binary", "string"),
+    "key": DATA,
+    "value": DATA,
     "headers": ("array",),
     "leaderEpoch": WHOLE,
     "_error": ("string",),
@@ -95,10 +95,7 @@ class LogSinkOptions:
     @classmethod
     def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogSinkOptions:
         """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
-        check_columns(options, schema, _COLUMNS)
-        topic = options.text("topic")
-        if topic is None and "topic" not in schema.names:
-            options.refuse("topic", "it is needed if the rows have no column topic")
+        topic = sink_topic(options, schema, _COLUMNS)
         if "partition" not in schema.names:
             options.refuse("columns", "the column partition is needed: it says which directory a row belongs to")
         path, *more = options.paths()

@@ -52,7 +52,6 @@ _OF_VALUES: Final = {
 class OffsetsTable(InternalTable):
     """The records of ``__consumer_offsets``."""
 
-    source = "kafka-offsets"
     topic = _TOPIC
     layout = (
         "recordType", "version", "group", "topic", "topicPartition", "committedOffset", "leaderEpoch", "metadata",
@@ -139,7 +138,8 @@ class OffsetsTable(InternalTable):
 class KafkaOffsetsSource(InternalSource):
     """The data source ``kafka-offsets``; the documentation of Spark sources describes its options and columns."""
 
-    table = OffsetsTable
+    label = "kafka-offsets"
+    table_type = OffsetsTable
 
 
 def _end(number: int) -> str:
