@@ -84,16 +84,6 @@ _ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs", "throttleMs", "cl
 """Columns that are read only if requested: numeric times, and values that only some exchanges have."""
 
 
-class KafkaCaptureSource(OptionSource):
-    """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
-
-    label = "kafka-capture"
-
-    def table(self, options: Options) -> Any:
-        """Return the reader."""
-        return CaptureReader(options)
-
-
 class CaptureReader(DataSourceReader):
     """Reads captures, one task per file. Raises ``OptionError`` and ``UnknownColumnError``."""
 
@@ -129,6 +119,13 @@ class CaptureReader(DataSourceReader):
                 yield item
             elif self._mode == FAILFAST and item.kind.is_damage:
                 raise CaptureError(file=file, packet=item.packet, reason=str(item))
+
+
+class KafkaCaptureSource(OptionSource):
+    """The data source ``kafka-capture``; the documentation of captures describes its options and columns."""
+
+    label = "kafka-capture"
+    reader_type = CaptureReader
 
 
 def _ports(options: Options) -> tuple[int, ...] | None:

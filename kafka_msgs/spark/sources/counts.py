@@ -41,18 +41,11 @@ _TASKS_A_CORE: Final = 4
 
 
 class _Counter(LogReader):
-    """Counts the parts of a plan."""
+    """Counts the parts of a plan. Raises ``OptionError``."""
 
-    @classmethod
-    def of(cls, options: Options) -> _Counter:
-        """Return the reader for the options of the source. Raises ``OptionError``."""
+    def __init__(self, options: Options) -> None:
         rows = RowOptions(columns=log_columns(_COUNTED, options.mode()), mode=options.mode())
-        return cls(ReadPlan.of(options), reading_of(options, rows))
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of the rows."""
-        return _SCHEMA
+        super().__init__(ReadPlan.of(options), reading_of(options, rows), _SCHEMA)
 
     def counts(self, part: FilePart) -> tuple[int, int]:
         """Return the number of records in a part, and the number of rows that report unreadable data."""
@@ -73,10 +66,7 @@ class KafkaLogCountsSource(OptionSource):
     """The data source ``kafka-log-counts``; the documentation of Spark sources describes its options and columns."""
 
     label = _LABEL
-
-    def table(self, options: Options) -> Any:
-        """Return the reader."""
-        return _Counter.of(options)
+    reader_type = _Counter
 
 
 def count_records(spark: SparkSession, *paths: str, **options: Any) -> int:
@@ -101,7 +91,7 @@ def count_records(spark: SparkSession, *paths: str, **options: Any) -> int:
 def _counts(spark: SparkSession, given: Mapping[str, str]) -> DataFrame:
     """Return the counts of splits. This process plans them, and tasks select them by number."""
     options = Options(_LABEL, given, registered_settings(spark))
-    reader = _Counter.of(options)
+    reader = _Counter(options)
     options.done()
     splits = reader.plan.splits()
     tasks = min(len(splits), _TASKS_A_CORE * spark.sparkContext.defaultParallelism)

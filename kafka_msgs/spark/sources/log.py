@@ -6,11 +6,12 @@ the data, ``log_rows`` converts parts to rows, ``log_stream`` implements streams
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, ClassVar
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from attrs import evolve
-from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
+from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter, Not
 from pyspark.sql.types import StructType
 
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
@@ -18,10 +19,12 @@ from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
 from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
 from kafka_msgs.spark.sources.options import Options, OptionSource
-from kafka_msgs.spark.sources.read_plan import FilterObserver, LogReader, ReadPlan
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
 
-__all__ = ["FileSource", "KafkaLogSource", "decoded_rows", "log_reading", "reading_of"]
+__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading", "reading_of"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
 def log_reading(options: Options) -> RowOptions:
@@ -75,22 +78,47 @@ def _with_paths(decoded: DecodedColumnSpec, asked: Sequence[str]) -> DecodedColu
     return evolve(decoded, columns=paths) if paths and decoded.name not in asked else decoded
 
 
+class KafkaLogReader(LogReader):
+    """Reads the rows of ``kafka-log``. Raises the errors of wrong options."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(ReadPlan.of(options), log_reading(options))
+
+
+class FilterObserver(KafkaLogReader):
+    """Reads the parts of a plan, and logs a warning for filters that options could apply before reading.
+
+    It leaves all filters to Spark, whose plan of a DataFrame has the files for one set of filters: another use of the
+    DataFrame in the same query would get the rows of the wrong filter.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Return all filters."""
+        columns = {name for each in filters for name in _columns_of(each)}
+        for column, option in (("topic", "topics"), ("partition", "partitions")):
+            if column in columns and getattr(self.plan, option) is None:
+                text = "%s reads all files for a filter on %s; select them with the option %s"
+                _LOG.warning(text, self.plan.source, column, option)
+        return filters
+
+
+def _columns_of(given: Filter) -> tuple[str, ...]:
+    child = given.child if isinstance(given, Not) else given
+    return tuple(getattr(child, "attribute", ()))[:1]
+
+
 class FileSource(OptionSource):
     """A data source over log files, as a table and as a stream."""
-
-    def rows(self, options: Options) -> LogReader:
-        """Return the reader of the rows. Raises ``OptionError``."""
-        return LogReader(ReadPlan.of(options), log_reading(options))
 
     def table(self, options: Options) -> Any:
         """Return the reader of a table, which accepts the options of streams."""
         StreamOptions.of(options)
-        return self.rows(options)
+        return super().table(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
         found: DataSourceStreamReader = self._read(
-            lambda options: LogStreamReader(self.rows(options), StreamOptions.of(options)), schema
+            lambda options: LogStreamReader(self.reader_type(options), StreamOptions.of(options)), schema
         )
         return found
 
@@ -99,14 +127,17 @@ class KafkaLogSource(FileSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     label = "kafka-log"
-    pushes_filters: ClassVar[bool] = False
-    """Whether the session passes filters to sources. Spark refuses readers with ``pushFilters`` if it does not."""
-
-    def table(self, options: Options) -> Any:
-        """Return the reader of a table."""
-        reader = super().table(options)
-        return FilterObserver(reader.plan, reader.reading) if self.pushes_filters else reader
+    reader_type = KafkaLogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
         return LogWriter(self._parsed(lambda options: LogSinkOptions.of(options, schema, overwrite=overwrite)))
+
+
+class ObservedLogSource(KafkaLogSource):
+    """The same source for a session that passes filters. Without this, Spark refuses readers with ``pushFilters``."""
+
+    def table(self, options: Options) -> Any:
+        """Return the reader of a table. Streams have no filters."""
+        StreamOptions.of(options)
+        return FilterObserver(options)

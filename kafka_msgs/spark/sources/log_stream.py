@@ -16,7 +16,6 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
@@ -209,12 +208,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if following.fails_on_data_loss:
             reader.reading = evolve(reader.reading, must_exist=True)
         self.following = following
+        self.schema = reader.schema
         self._target: _Offsets | None = None
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of the rows."""
-        return self.reader.schema
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the plan, because tasks have their own parts."""

@@ -215,6 +215,8 @@ class OptionSource(DataSource):
 
     label: ClassVar[str]
     """The name of the source in Spark."""
+    reader_type: ClassVar[type[Any]]
+    """The reader of a table, made from its options."""
     fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
     """The filesystem options of the session."""
 
@@ -228,7 +230,7 @@ class OptionSource(DataSource):
 
     def table(self, options: Options) -> Any:
         """Return the reader of a table, which has a ``schema``. Raises ``OptionError``."""
-        raise NotImplementedError
+        return self.reader_type(options)
 
     def schema(self) -> StructType:
         """Return the columns. For ``CREATE TABLE``, they contain the options."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from attrs import evolve, frozen
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition, Not
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError
@@ -31,7 +31,7 @@ from kafka_msgs.spark.sources.splits import (
     with_transactions,
 )
 
-__all__ = ["FilterObserver", "LogReader", "ReadPlan"]
+__all__ = ["LogReader", "ReadPlan"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
 _LOG: Final = logging.getLogger("kafka_msgs.spark")
@@ -127,14 +127,10 @@ class ReadPlan:
 class LogReader(DataSourceReader):
     """Reads the parts of a plan."""
 
-    def __init__(self, plan: ReadPlan, reading: RowOptions) -> None:
+    def __init__(self, plan: ReadPlan, reading: RowOptions, schema: StructType | None = None) -> None:
         self.plan = plan
         self.reading = reading
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of the rows."""
-        return self.reading.schema
+        self.schema = schema or reading.schema
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the plan, because its paths may be a list of all logs, and tasks have their own parts."""
@@ -152,28 +148,3 @@ class LogReader(DataSourceReader):
     def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         return rows_of(part, self.reading)
-
-
-class FilterObserver(LogReader):
-    """Reads the parts of a plan, and logs a warning for filters that options could apply before reading.
-
-    It leaves all filters to Spark, whose plan of a DataFrame has the files for one set of filters: another use of the
-    DataFrame in the same query would get the rows of the wrong filter.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Return all filters."""
-        columns = {name for each in filters for name in _columns_of(each)}
-        for column, option, given in (
-            ("topic", "topics", self.plan.topics),
-            ("partition", "partitions", self.plan.partitions),
-        ):
-            if column in columns and given is None:
-                text = "%s reads all files for a filter on %s; select them with the option %s"
-                _LOG.warning(text, self.plan.source, column, option)
-        return filters
-
-
-def _columns_of(given: Filter) -> tuple[str, ...]:
-    child = given.child if isinstance(given, Not) else given
-    return tuple(getattr(child, "attribute", ()))[:1]
