@@ -105,7 +105,7 @@ class LiveReadOptions:
 
     def topics(self) -> LiveTopics:
         """Return the driver's connection."""
-        return LiveTopics(self.properties, self.subscription, committed=self.committed, skips_late=self.skips_late)
+        return LiveTopics(self.properties, self.subscription, committed=self.committed)
 
     def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """Return the offset ranges of tasks between two positions."""
@@ -202,7 +202,8 @@ class LiveReader(DataSourceReader):
         """Return the ranges."""
         topics = self.live.topics()
         try:
-            start, end = topics.starting(self.live.starting), topics.ending(self.live.ending)
+            start = topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late)
+            end = topics.resolved(self.live.ending, "ending")
             return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
         finally:
             topics.close()
@@ -235,7 +236,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
-        return to_json(self.topics.starting(self.live.starting))
+        return to_json(self.topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch, which is ``start`` for a batch that is delayed."""

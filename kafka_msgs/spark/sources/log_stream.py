@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -54,25 +54,21 @@ class StreamOptions:
         return cls(fails_on_data_loss=fails, max_offsets=options.count("maxOffsetsPerTrigger"))
 
 
-@frozen
-class _Position:
+class _Position(NamedTuple):
     """A position in Spark's checkpoint: the next offset of each partition, and the known topic ids."""
 
     offsets: _Offsets
-    topic_ids: Mapping[str, str] = field(factory=dict)
+    topic_ids: Mapping[str, str]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the position in the checkpoint format."""
-        return {"offsets": to_json(self.offsets), "topicIds": dict(sorted(self.topic_ids.items()))}
 
-    @classmethod
-    def from_json(cls, value: Any) -> _Position:
-        """Return the position in a checkpoint. Raises ``OptionError`` for another format."""
-        try:
-            return cls(offsets_in(value["offsets"]), {str(name): str(each) for name, each in value["topicIds"].items()})
-        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-            reason = "it does not have the position of a stream of log files"
-            raise OptionError(source="kafka-log", option="checkpointLocation", value=value, reason=reason) from wrong
+def _position(value: Any) -> _Position:
+    """Return the position in a checkpoint. Raises ``OptionError`` for another format."""
+    try:
+        topic_ids = {str(name): str(each) for name, each in value["topicIds"].items()}
+        return _Position(offsets_in(value["offsets"]), topic_ids)
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        reason = "it does not have the position of a stream of log files"
+        raise OptionError(source="kafka-log", option="checkpointLocation", value=value, reason=reason) from wrong
 
 
 @frozen
@@ -162,7 +158,8 @@ class _TailedLog:
     def position(self, offsets: _Offsets) -> dict[str, Any]:
         """Return offsets in this log as a position for the checkpoint."""
         topics = {topic for topic, _ in offsets}
-        return _Position(offsets, {topic: each for topic, each in self.topic_ids.items() if topic in topics}).to_json()
+        known = {topic: each for topic, each in sorted(self.topic_ids.items()) if topic in topics}
+        return {"offsets": to_json(offsets), "topicIds": known}
 
     def resume_from(self, reached: _Position, *, fails: bool) -> _Offsets:
         """Return the offsets to resume from in the partitions of a position.
@@ -224,7 +221,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch. With a limit, it does not split record batches."""
-        now, reached = self._now(), _Position.from_json(start)
+        now, reached = self._now(), _position(start)
         begin = self._begin(now, reached)
         end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
         if isinstance(limit, ReadMaxRows):
@@ -252,9 +249,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the splits of a batch. Raises ``OffsetPositionError`` if some of its records no longer exist."""
-        now, stop = self._now(), _Position.from_json(end)
+        now, stop = self._now(), _position(end)
         self._resume_from(now, stop)
-        begin = self._begin(now, _Position.from_json(start))
+        begin = self._begin(now, _position(start))
         bounds = OffsetBounds(StartingOffsets(EARLIEST, begin), StartingOffsets(EARLIEST, stop.offsets))
         # A batch ends before a truncated tail, so no warning is needed.
         plan = evolve(self.plan, bounds=bounds, reports_truncated_tails=True)

@@ -38,7 +38,7 @@ from kafka_msgs.spark.sources.offset_options import Place
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
-__all__ = ["LogSinkOptions", "LogWriter", "WrittenPartition", "WrittenPartitions"]
+__all__ = ["LogSinkOptions", "LogWriter", "WrittenPartitions"]
 
 _SOURCE: Final = "kafka-log"
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -65,20 +65,10 @@ _OLD: Final = "old"
 
 
 @frozen
-class WrittenPartition:
-    """A partition that a task has written: its location, its first offset, and the offset after its last record."""
-
-    place: Place
-    directory: Path
-    first: int
-    end: int
-
-
-@frozen
 class WrittenPartitions(WriterCommitMessage):
-    """The partitions that a task has written."""
+    """The partitions that a task has written: the location of each, and the offset after its last record."""
 
-    partitions: tuple[WrittenPartition, ...]
+    partitions: tuple[tuple[Place, Path, int], ...]
 
 
 @frozen(kw_only=True)
@@ -165,11 +155,11 @@ class LogWriter(DataSourceArrowWriter):
         """Move the partitions to their final location. Raises ``OptionError`` if two tasks wrote the same partition."""
         written = [each for found in messages if isinstance(found, WrittenPartitions) for each in found.partitions]
         try:
-            _refuse_shared(written)
+            _refuse_shared(place for place, _, _ in written)
             lock = DirectoryLock(self.writing.home)
             try:
-                _put_in_place(self.writing, written)
-                _note_offsets(self.writing.home, written)
+                _put_in_place(self.writing, {place: directory for place, directory, _ in written})
+                _note_offsets(self.writing.home, {place: end for place, _, end in written})
             finally:
                 lock.release()
         finally:
@@ -200,11 +190,13 @@ class _Task:
         if "_error" in record:
             raise RecordWriteError(field="_error", value=record["_error"], reason=f"no record: {record['_error']}")
         place = _place(record, self._writing.topic)
-        writer = self._writers.get(place) or self._begin(place)
+        if place not in self._writers:
+            self._writing.target(place)
+            self._writers[place] = PartitionWriter(self._directory / _name(place), self._writing.layout)
         time = record.get("timestampMs", record.get("timestamp", NO_TIMESTAMP))
         broker_has_set = record.get("timestampType") == _BROKERS_TIME and time >= 0
         content = {name: record[name] for name in _PASSED_ON if name in record}
-        writer.append(
+        self._writers[place].append(
             content.pop("key", None),
             content.pop("value", None),
             timestamp=time,
@@ -213,21 +205,12 @@ class _Task:
             **content,
         )
 
-    def _begin(self, place: Place) -> PartitionWriter:
-        self._writing.target(place)
-        writer = self._writers[place] = PartitionWriter(self._directory / _name(place), self._writing.layout)
-        return writer
-
     def close(self) -> WrittenPartitions:
         """Complete all partitions."""
         for writer in self._writers.values():
             writer.close()
-        return WrittenPartitions(
-            tuple(
-                WrittenPartition(place, writer.directory, writer.first_offset or 0, writer.next_offset)
-                for place, writer in self._writers.items()
-            )
-        )
+        ends = ((place, writer.directory, writer.next_offset) for place, writer in self._writers.items())
+        return WrittenPartitions(tuple(ends))
 
     def abandon(self) -> None:
         """Remove all written partitions."""
@@ -246,39 +229,37 @@ def _place(record: Mapping[str, Any], topic: str | None) -> Place:
     return name, number
 
 
-def _refuse_shared(written: Iterable[WrittenPartition]) -> None:
-    shared = sorted(place for place, count in Counter(each.place for each in written).items() if count > 1)
+def _refuse_shared(places: Iterable[Place]) -> None:
+    shared = sorted(place for place, count in Counter(places).items() if count > 1)
     if shared:
         reason = f'{_name(shared[0])} was written by more than one task: use repartition("topic", "partition") first'
         raise OptionError(source=_SOURCE, option="partition", value=None, reason=reason)
 
 
-def _put_in_place(writing: LogSinkOptions, written: Iterable[WrittenPartition]) -> None:
+def _put_in_place(writing: LogSinkOptions, written: Mapping[Place, Path]) -> None:
     """Rename all directories, or none. A replaced partition keeps its topic id."""
     old = writing.staging / _OLD
     old.mkdir()
     moved: list[tuple[Path, Path]] = []
     try:
-        for each in written:
-            target = writing.target(each.place)
+        for place, directory in written.items():
+            target = writing.target(place)
             if target.exists():
                 if (target / PARTITION_METADATA).exists():
-                    replace_file(each.directory / PARTITION_METADATA, (target / PARTITION_METADATA).read_bytes())
+                    replace_file(directory / PARTITION_METADATA, (target / PARTITION_METADATA).read_bytes())
                 moved.append((target, target.rename(old / target.name)))
-            moved.append((each.directory, each.directory.rename(target)))
+            moved.append((directory, directory.rename(target)))
     except BaseException:
         for before, now in reversed(moved):
             now.rename(before)
         raise
 
 
-def _note_offsets(home: Path, written: Iterable[WrittenPartition]) -> None:
+def _note_offsets(home: Path, ends: Mapping[Place, int]) -> None:
     """Write the offsets of partitions to the checkpoint files: all records are flushed and committed."""
-    ends = {each.place: each.end for each in written}
     for name in CHECKPOINTS:
         path = home / name
         known = read_offset_checkpoint(path) if path.exists() else {}
         kept = {place: offset for place, offset in known.items() if place not in ends}
-        replace_file(
-            path, format_offset_checkpoint(kept | (ends if name in (RECOVERY_POINTS, HIGH_WATERMARKS) else {}))
-        )
+        own = ends if name in (RECOVERY_POINTS, HIGH_WATERMARKS) else {}
+        replace_file(path, format_offset_checkpoint({**kept, **own}))
