@@ -32,7 +32,7 @@ from kafka_msgs.client import ClientConfig
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits, TriggerLimits
-from kafka_msgs.spark.sources.live_properties import choose, consumer_keywords, progress_group
+from kafka_msgs.spark.sources.live_properties import choose, keywords, progress_group
 from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_rows
@@ -81,7 +81,7 @@ class LiveReadOptions:
         """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
         properties = options.properties("kafka.")
         group = progress_group(options, properties)
-        consumer = consumer_keywords(options, properties)
+        consumer = keywords(options, properties, "consumer")
         isolation = choose(options, "isolation", consumer.pop("isolation_level", None), options.isolation(), "")
         return cls(
             properties=properties,

@@ -19,7 +19,7 @@ from kafka_msgs.client import Client, ClientConfig, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.producer import Delivery, ProducerConfig
 from kafka_msgs.errors import InternalError
-from kafka_msgs.spark.sources.live_properties import choose, producer_keywords
+from kafka_msgs.spark.sources.live_properties import choose, keywords
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
@@ -64,7 +64,7 @@ class LiveWriteOptions:
             options.text(name)
         topic = sink_topic(options, schema, _COLUMNS)
         properties = options.properties("kafka.")
-        producer = producer_keywords(options, properties)
+        producer = keywords(options, properties, "producer")
         acks = _ACKS.get(options.choice("acks", tuple(_ACKS), ""))
         producer["acks"] = choose(options, "acks", producer.get("acks"), acks, _ACKS["all"])
         compression = options.text("compression")

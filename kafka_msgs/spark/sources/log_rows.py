@@ -37,7 +37,7 @@ from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
-from kafka_msgs.spark.sources.read_committed import TransactionTrail
+from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
 from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
@@ -196,7 +196,7 @@ class _PartRows:
         start, options = self._part.start - self._shift, evolve(self._reading.options, zero_copy=True)
         transactions = self._part.transactions
         if isinstance(transactions, TransactionTrail):
-            transactions = transactions.followed()
+            transactions = follow(transactions)
         selection = BatchSelection(transactions, self._reading.control)
         limits = selection.limits(self._part.end - self._shift)
         return filter(selection.has, _walk_range(path, options, self._part.offsets, start, limits))

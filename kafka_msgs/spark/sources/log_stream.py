@@ -31,7 +31,7 @@ from kafka_msgs.spark.sources.offset_options import (
     to_json,
 )
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.read_committed import trail_of
+from kafka_msgs.spark.sources.read_committed import follow, trail_of
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.remote_storage import read_if_there
 
@@ -89,7 +89,7 @@ class _TailedPartition:
         # A topic may be deleted after it was listed; the next listing shows that.
         with suppress(FileNotFoundError):
             end = SegmentLookup(files[-1]).end_offset()
-        unstable = trail_of(files[-1:], LARGEST)[1].followed().last_stable_offset if committed else None
+        unstable = follow(trail_of(files[-1:], LARGEST)[1]).last_stable_offset if committed else None
         return cls(files, end, end if unstable is None else min(end, unstable))
 
     @property

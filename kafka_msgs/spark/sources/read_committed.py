@@ -37,7 +37,7 @@ from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.spark.sources.remote_storage import RemoteSegmentFile
 
-__all__ = ["TransactionTrail", "trail_of"]
+__all__ = ["TransactionTrail", "follow", "trail_of"]
 
 _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
 _FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
@@ -67,45 +67,31 @@ class TransactionTrail:
         """The offset from which batches after the snapshot determine the committed records."""
         return min((self.offset, *self.begun.values()))
 
-    @property
-    def size(self) -> int:
-        """The size of the batches after the snapshot in bytes."""
-        return sum(file.size for file in self.files) - self.start
-
-    def decided(self) -> TransactionIndex:
-        """Return the transactions that affect offsets below ``open_from``."""
-        return TransactionIndex(dict(self.aborted))
-
-    def followed(self) -> TransactionIndex:
-        """Return the transactions up to the end of the log. Files deleted in the meantime are skipped.
-
-        Raises ``OSError``.
-        """
-        return _followed(self)
-
-    def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
-        """Yield the transaction marks in the batches of files. Raises ``OSError``."""
-        for file in files:
-            is_first = file is self.files[0]
-            # A remote segment is read up to its end; marks before its first offset are read from the file before it.
-            first, end = (file.first, file.end) if isinstance(file, RemoteSegmentFile) else (0, LARGEST)
-            first, start = (0, self.start) if is_first else (first, 0)
-            with local_copy(file, start, file.size) as (path, shift):
-                marks = walk_marks(path, start - shift)
-                yield from (mark for mark in marks if first <= mark.base_offset < end)
-
 
 @lru_cache(maxsize=1)
-def _followed(trail: TransactionTrail) -> TransactionIndex:
-    """Follow a trail once for all parts of a split, which are read sequentially."""
+def follow(trail: TransactionTrail) -> TransactionIndex:
+    """Return the transactions up to the end of the log. Files deleted in the meantime are skipped.
+
+    A trail is followed once for all parts of a split, which are read sequentially. Raises ``OSError``.
+    """
     left = [file for file in trail.files if file.size]
     while True:
         left = [file for file in left if is_there(file)]
         try:
-            return replay_marks(trail.marks(left), trail.begun, trail.aborted)
+            return replay_marks(_marks(trail, left), trail.begun, trail.aborted)
         except FileNotFoundError:
             if all(map(is_there, left)):
                 raise
+
+
+def _marks(trail: TransactionTrail, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
+    for file in files:
+        # A remote segment is read up to its end; marks before its first offset are read from the file before it.
+        first, end = (file.first, file.end) if isinstance(file, RemoteSegmentFile) else (0, LARGEST)
+        first, start = (0, trail.start) if file is trail.files[0] else (first, 0)
+        with local_copy(file, start, file.size) as (path, shift):
+            marks = walk_marks(path, start - shift)
+            yield from (mark for mark in marks if first <= mark.base_offset < end)
 
 
 def trail_of(
@@ -124,7 +110,8 @@ def trail_of(
         segments = directory.segments
         trail = directory.trail(files[0], end)
     here = not any(file.root for file in (*files[:1], *trail.files))
-    return segments, trail, here or trail.size * _SHARE <= sum(each.size for each in segments)
+    unread = sum(file.size for file in trail.files) - trail.start
+    return segments, trail, here or unread * _SHARE <= sum(each.size for each in segments)
 
 
 class _Directory:

@@ -25,7 +25,7 @@ from kafka_msgs.log.file_scan import walk_headers, walk_log
 from kafka_msgs.log.mapped_file import map_file
 from kafka_msgs.log.transaction_index import TransactionIndex
 from kafka_msgs.spark.sources.offset_options import OffsetBounds
-from kafka_msgs.spark.sources.read_committed import TransactionTrail, trail_of
+from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow, trail_of
 from kafka_msgs.spark.sources.remote_storage import RemoteSegmentFile
 
 __all__ = [
@@ -183,7 +183,7 @@ def with_transactions(parts: Iterable[FilePart], listed: Iterable[LogFile] = ())
 def _with_transactions(parts: Sequence[FilePart], tier: Sequence[RemoteSegmentFile]) -> Iterator[FilePart]:
     wanted = max(LARGEST if part.offsets is None else part.offsets.end for part in parts)
     segments, trail, here = trail_of([part.file for part in parts], wanted, tier)
-    known = trail.followed() if here else trail.decided()
+    known = follow(trail) if here else TransactionIndex(dict(trail.aborted))
     ends = {(file.path, file.first): after.first for file, after in pairwise(segments)}
     for file, group in groupby(parts, key=lambda part: part.file):
         first, end = file.first, ends.get((file.path, file.first))
