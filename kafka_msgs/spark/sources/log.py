@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
-from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
+from kafka_msgs.spark.sources.log_writing import LogWriter
 from kafka_msgs.spark.sources.options import Options, OptionSource
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
@@ -131,7 +131,7 @@ class KafkaLogSource(FileSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
-        return LogWriter(self._parsed(lambda options: LogSinkOptions.of(options, schema, overwrite=overwrite)))
+        return self._parsed(lambda options: LogWriter(options, schema, overwrite=overwrite)).begin()
 
 
 class ObservedLogSource(KafkaLogSource):
