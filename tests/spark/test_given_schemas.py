@@ -67,6 +67,14 @@ def test_a_table_of_the_catalog_keeps_its_options_in_its_columns() -> None:
     assert other.plan.paths == (str(GROUP_LOGS / "orders-0"),), "options of the query come first"
 
 
+def test_tables_of_other_sources_of_files_keep_their_options() -> None:
+    options = {"path": str(GROUP_LOGS), "recordType": "OffsetCommit", "columns": "group,value"}
+    stored = StructType.fromJson(json.loads(KafkaOffsetsSource({**options, **CREATED}).schema().json()))
+    reader: Any = KafkaOffsetsSource({}).reader(stored)
+    assert reader.record_type == "OffsetCommit"
+    assert reader.plan.paths == (str(GROUP_LOGS),)
+
+
 def test_columns_of_other_reads_have_no_options() -> None:
     schema = KafkaLogSource({"path": str(LOGS / "prices-0")}).schema()
     assert all(not field.metadata for field in schema.fields)
