@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Protocol, get_args
 
@@ -24,6 +23,7 @@ from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import Progress, partitions_in
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.suggestions import similar_names
 from kafka_msgs.validators import check_choice
 
 try:
@@ -313,7 +313,7 @@ def select_columns(
     """
     for name in asked or ():
         if name not in (*own, _ALL):
-            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
+            raise UnknownColumnError(source=source, column=name, near=similar_names(name, own))
     wanted = usual if asked is None else {*asked, ERROR}
     every = _ALL in wanted
     return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.path_resolution import file_from_uri
 from kafka_msgs.spark.sources.log import log_reading
-from kafka_msgs.spark.sources.log_rows import RowOptions, rows_in
+from kafka_msgs.spark.sources.log_rows import PartRows, RowOptions
 from kafka_msgs.spark.sources.options import Options, option_texts
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import arrow_schema
@@ -66,4 +66,4 @@ def _of_file(uri: str, content: pa.Buffer, reading: RowOptions) -> Iterator[pa.R
         path = Path(directory) / PurePosixPath(file.path).name
         with path.open("wb") as written:
             written.write(content)
-        yield from rows_in(path, FilePart(file, 0, file.size), reading)
+        yield from PartRows(FilePart(file, 0, file.size), reading).run(path)

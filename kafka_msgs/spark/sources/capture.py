@@ -93,9 +93,8 @@ class CaptureReader(DataSourceReader):
         self._mode = options.mode()
         self._ports = _ports(options)
         known = [name for name in _COLUMNS if self._mode == PERMISSIVE or name not in _FAULT]
-        asked = options.columns(known)
-        wanted = set(known) - _ON_REQUEST if asked is None else {*asked, ERROR}
-        self.schema = StructType([StructField(name, _COLUMNS[name][0]) for name in known if name in wanted])
+        chosen = options.columns(known, set(known) - _ON_REQUEST)
+        self.schema = StructType([StructField(name, _COLUMNS[name][0]) for name in chosen])
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the files."""

@@ -106,8 +106,7 @@ class InternalReader(LogReader):
         if self.form == STRUCT and self.record_type is None:
             options.refuse("form", "a struct of which type? recordType has to say it")
         own = [*self.columns, ERROR] if options.mode() == PERMISSIVE else list(self.columns)
-        asked = options.columns(own)
-        chosen = [name for name in own if asked is None or name in (*asked, ERROR)]
+        chosen = options.columns(own, own)
         self.from_log = {name: place for name in chosen if isinstance(place := self.columns.get(name), str)}
         needed = log_columns([*_NEEDED, *self.from_log.values()], options.mode())
         super().__init__(

@@ -41,7 +41,7 @@ from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
 from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["DecodedColumnSpec", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_in", "rows_of"]
+__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_of"]
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 _USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
@@ -121,18 +121,13 @@ def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
     """
     try:
         with copy_of_part(part.file, part.start, part.end) as (path, shift):
-            yield from rows_in(path, part, reading, shift)
+            yield from PartRows(part, reading, shift).run(path)
     except FileNotFoundError as error:
         fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=GONE)
         fault.__cause__ = error
         if reading.must_exist:
             raise fault from error
-        yield from _PartRows(part, reading, 0).handle_fault(fault)
-
-
-def rows_in(path: Path, part: FilePart, reading: RowOptions, shift: int = 0) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part whose bytes are in ``path``, from byte ``shift`` of the file on; like ``rows_of``."""
-    return _PartRows(part, reading, shift).run(path)
+        yield from PartRows(part, reading).handle_fault(fault)
 
 
 class RowMaker:
@@ -164,10 +159,10 @@ class RowMaker:
         return rows.filter(errors.is_null()) if drops else rows
 
 
-class _PartRows:
+class PartRows:
     """One pass over one part. ``shift`` is the position of the local file's first byte in the original file."""
 
-    def __init__(self, part: FilePart, reading: RowOptions, shift: int) -> None:
+    def __init__(self, part: FilePart, reading: RowOptions, shift: int = 0) -> None:
         self._part = part
         self._reading = reading
         self._shift = shift
@@ -175,6 +170,7 @@ class _PartRows:
         self._maker = RowMaker(reading, self._known)
 
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the part, whose bytes are in the local file ``path``; like ``rows_of``."""
         offsets, needed = self._part.offsets, self._maker.sources
         columns = needed if offsets is None else sorted({*needed, "offset"})
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(columns) else walk_record_table

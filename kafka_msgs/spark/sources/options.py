@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NoReturn, TypeVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructField, StructType
 
-from kafka_msgs.errors import OptionError, UnknownColumnError
+from kafka_msgs.columns.log_table import select_columns
+from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
-from kafka_msgs.suggestions import no_such, similar_names
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "PERMISSIVE", "READ_COMMITTED", "OptionSource", "Options", "option_texts"]
 
@@ -110,13 +111,12 @@ class Options:
         """Return the names in a comma-separated text, or None without the option."""
         return self._parsed(name, _names, "at least one name is needed")
 
-    def columns(self, own: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the names in ``columns``, or None. Raises ``UnknownColumnError`` for a name that is not in ``own``."""
-        asked = self.names("columns")
-        for name in asked or ():
-            if name not in own:
-                raise UnknownColumnError(source=self.source, column=name, near=similar_names(name, own))
-        return asked
+    def columns(self, own: Sequence[str], usual: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns among a table's ``own`` that ``columns`` requests, or the ``usual`` ones, in order.
+
+        The error column is always included. Raises ``UnknownColumnError``.
+        """
+        return select_columns(self.source, own, self.names("columns"), frozenset(usual))
 
     def numbers(self, name: str) -> tuple[int, ...] | None:
         """Return the numbers in a comma-separated text, or None without the option."""

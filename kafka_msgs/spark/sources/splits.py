@@ -83,12 +83,16 @@ def selected_parts(files: Iterable[LogFile], bounds: OffsetBounds, split_bytes: 
     """
     for _, group in groupby(files, key=_log_of):
         for part in _of_partition(list(group), bounds):
-            cuts = [part.start]
-            # A broker may delete segments during planning. The reader of the part reports that.
-            with suppress(FileNotFoundError):
-                early = part.offsets.start if part.offsets else -1
-                cuts = list(SegmentLookup(part.file).cuts(part.start, part.end, split_bytes, early))
-            yield from (evolve(part, start=start, end=end) for start, end in pairwise([*cuts, part.end]))
+            yield from _cut(part, split_bytes) if part.size > split_bytes else (part,)
+
+
+def _cut(part: FilePart, split_bytes: int) -> list[FilePart]:
+    cuts = [part.start]
+    # A broker may delete segments during planning. The reader of the part reports that.
+    with suppress(FileNotFoundError):
+        early = part.offsets.start if part.offsets else -1
+        cuts = list(SegmentLookup(part.file).cuts(part.start, part.end, split_bytes, early))
+    return [evolve(part, start=start, end=end) for start, end in pairwise([*cuts, part.end])]
 
 
 def _log_of(file: LogFile) -> tuple[str, ...]:
