@@ -169,7 +169,7 @@ def _read_for_last_percent(directory: Path) -> int:
     """Return the bytes read for the last 1 % of each partition, by time, including all indexes."""
     time = _START_MS + BATCHES * RECORDS * 99 // 100
     given = Options("kafka-log", {"path": str(directory), "startingTimestamp": str(time)})
-    parts = (part for split in ReadPlan.of("kafka-log", given).splits() for part in split)
+    parts = (part for split in ReadPlan.of(given).splits() for part in split)
     return sum(part.size for part in parts) + sum(path.stat().st_size for path in directory.rglob("*index"))
 
 
@@ -181,7 +181,7 @@ def _read_by_driver(directory: Path) -> float:
     counted = CountedFiles(fs.SubTreeFileSystem(str(directory), fs.LocalFileSystem()))
     given = Options("kafka-log", {"path": "s3://bucket/events-0", "isolation": "read_committed"})
     with patch.object(path_resolution, "filesystem_of", lambda *_: OpenedFilesystem(counted, "")):
-        ReadPlan.of("kafka-log", given).splits()
+        ReadPlan.of(given).splits()
     return counted.total / sum(path.stat().st_size for path in home.glob("*.log"))
 
 

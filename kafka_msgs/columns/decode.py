@@ -201,6 +201,8 @@ def error_column(errors: Mapping[int, dict[str, Any]], count: int) -> pa.StructA
 
 def error_texts(errors: pa.StructArray, message: str) -> pa.StringArray:
     """Return the errors of a decoded column as texts, with null for rows without an error."""
+    if errors.null_count == len(errors):
+        return pa.nulls(len(errors), pa.string())
     texts: list[str | None] = [None] * len(errors)
     for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
         error = errors[row].as_py()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Protocol, get_args
 
@@ -24,6 +23,7 @@ from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import Progress, partitions_in
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.suggestions import similar_names
 from kafka_msgs.validators import check_choice
 
 try:
@@ -214,38 +214,67 @@ class LogTable:
         known = {"topic": segment.topic, "partition": segment.partition, "file": str(path)}
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(self._sources) else walk_record_table
         for item in faults_in_file(walk(self._batches(segment), self._options, columns=self._sources), path):
-            yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else self.damage(known, item)
+            yield self._rows(known, item) if isinstance(item, pa.RecordBatch) else damage_row(self.schema, known, item)
         if self._where is not None:
             self._where.report(str(path))
 
     def _batches(self, segment: SegmentRows) -> Iterator[Item]:
-        hidden, stable = segment.transactions, segment.transactions.last_stable_offset
-        single = (0 if self._control else CONTROL) | (TRANSACTIONAL if self._committed else 0)
-        limits = RunLimits(without=single, last=2**63 - 1 if stable is None else stable - 1)
-        for item in walk_runs(FileScan(segment.path, self._options), limits):
+        selection = BatchSelection(segment.transactions, self._control)
+        for item in walk_runs(FileScan(segment.path, self._options), selection.limits()):
             self.progress.read(item.position)
-            control = isinstance(item, RecordBatch) and item.is_control
-            if not (control and not self._control) and not (isinstance(item, AnyBatch) and hidden.is_hidden(item)):
+            if selection.has(item):
                 yield item
 
     def _rows(self, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [self._column(each, known, records) for each in self._read]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=self._read)
+        rows = log_rows(self._read, known, records)
         return rows if self._where is None else self._where.select(rows).select(self.schema.names)
 
-    def _column(self, wanted: pa.Field, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.Array:
-        if wanted.name not in FROM_RECORDS:
-            return pa.repeat(pa.scalar(known.get(wanted.name), wanted.type), records.num_rows)
+
+@frozen
+class BatchSelection:
+    """The selection of batches: without the records that a transaction hides, and without control batches or with."""
+
+    transactions: TransactionIndex
+    control: bool
+
+    def limits(self, stop: int = RunLimits().stop) -> RunLimits:
+        """Return limits of runs that select most batches before the byte ``stop`` without examining each one."""
+        stable = self.transactions.last_stable_offset
+        return RunLimits(
+            stop=stop,
+            without=(0 if self.control else CONTROL) | (TRANSACTIONAL if self.transactions.aborted else 0),
+            last=2**63 - 1 if stable is None else stable - 1,
+        )
+
+    def has(self, item: Item) -> bool:
+        """Return whether a batch is selected. Runs within the limits and damage are always selected."""
+        if not isinstance(item, AnyBatch):
+            return True
+        is_control = isinstance(item, RecordBatch) and item.is_control
+        return (self.control or not is_control) and not self.transactions.is_hidden(item)
+
+
+def log_rows(schema: pa.Schema, known: Mapping[str, Any], records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of records. ``known`` contains columns: arrays, or the value that all rows share."""
+
+    def column(wanted: pa.Field) -> pa.Array:
+        given = known.get(wanted.name)
+        if isinstance(given, pa.Array):
+            return given
+        if wanted.name in known or wanted.name not in FROM_RECORDS:
+            return pa.repeat(pa.scalar(given, wanted.type), records.num_rows)
         found = records.column(FROM_RECORDS[wanted.name])
         if wanted.name == "timestamp":
             return in_microseconds(found)
         return with_header_names(found, wanted.type) if wanted.name == "headers" else found
 
-    def damage(self, known: Mapping[str, Any], fault: LogFileError) -> pa.RecordBatch:
-        """Return the row of damage: its location and reason. All other columns are null."""
-        facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
-        arrays = [pa.array([facts.get(each.name)], each.type) for each in self.schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    return pa.RecordBatch.from_arrays([column(each) for each in schema], schema=schema)
+
+
+def damage_row(schema: pa.Schema, known: Mapping[str, Any], fault: LogFileError) -> pa.RecordBatch:
+    """Return the row of damage: its location and reason. All other columns are null."""
+    facts = {**known, "batchPosition": fault.position, ERROR: str(fault)}
+    return pa.RecordBatch.from_pylist([{name: facts.get(name) for name in schema.names}], schema)
 
 
 def _among(
@@ -284,7 +313,7 @@ def select_columns(
     """
     for name in asked or ():
         if name not in (*own, _ALL):
-            raise UnknownColumnError(source=source, column=name, near=tuple(get_close_matches(name, own)))
+            raise UnknownColumnError(source=source, column=name, near=similar_names(name, own))
     wanted = usual if asked is None else {*asked, ERROR}
     every = _ALL in wanted
     return tuple(name for name in own if name in wanted or (every and name not in _ON_REQUEST))

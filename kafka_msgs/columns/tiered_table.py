@@ -14,12 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_msgs.columns import walk_record_table
-from kafka_msgs.columns.log_table import LogTable, faults_in_file
-from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.file_scan import AnyBatch
+from kafka_msgs.columns.log_table import BatchSelection, LogTable, damage_row, faults_in_file
 from kafka_msgs.log.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
-from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
+from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 
 __all__ = ["TieredTable"]
 
@@ -58,17 +56,11 @@ class TieredTable(LogTable):
     def _rows_of(
         self, segment: TieredSegment, transactions: TransactionIndex, known: Mapping[str, Any]
     ) -> Iterator[pa.RecordBatch]:
-        batches = self._wanted(segment, transactions)
+        batches = filter(BatchSelection(transactions, self._control).has, segment.walk_batches(self._options))
         records = walk_record_table(batches, self._options, columns=sorted({*self._sources, "offset"}))
         for item in faults_in_file(records, segment.path):
             is_rows = isinstance(item, pa.RecordBatch)
-            yield self._rows(known, _between(item, segment)) if is_rows else self.damage(known, item)
-
-    def _wanted(self, segment: TieredSegment, transactions: TransactionIndex) -> Iterator[AnyBatch | LogFileError]:
-        for item in segment.walk_batches(self._options):
-            control = isinstance(item, RecordBatch) and item.is_control
-            if isinstance(item, LogFileError) or not (transactions.is_hidden(item) or (control and not self._control)):
-                yield item
+            yield self._rows(known, _between(item, segment)) if is_rows else damage_row(self.schema, known, item)
 
 
 def _between(records: pa.RecordBatch, segment: TieredSegment) -> pa.RecordBatch:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,7 @@ from kafka_msgs.engines.plan import RangeEdge
 from kafka_msgs.engines.replicas import offset_at
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.filesystems.segment_lookup import SegmentLookup, copy_of_part
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.segment import Segment
@@ -195,8 +197,6 @@ def _position_of(segment: LogFile, offset: int) -> int:
     """Return the position of a batch; all records before that position have offsets below ``offset``."""
     if not segment.root:
         return Segment(Path(segment.path)).position_of(offset)
-    from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
-
     return SegmentLookup(segment).position_before(offset)
 
 
@@ -205,11 +205,9 @@ def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int
     if not segment.root:
         yield start, end, nullcontext((Path(segment.path), 0))
     elif start < segment.size:
-        from kafka_msgs.spark.sources.offset_bounds import ByteRange
-        from kafka_msgs.spark.sources.splits import local_copy_of, parts_of
-
-        for part in parts_of(ByteRange(segment, start, segment.size if end is None else end), _PIECE_BYTES):
-            yield part.start, part.end, local_copy_of(part)
+        last = segment.size if end is None else end
+        for first, stop in pairwise([*SegmentLookup(segment).cuts(start, last, _PIECE_BYTES), last]):
+            yield first, stop, copy_of_part(segment, first, stop)
 
 
 def _contiguous(offsets: pa.Array, expected: int) -> int:

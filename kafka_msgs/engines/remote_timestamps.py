@@ -12,8 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.spark.sources.offset_options import LARGEST
-from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
 
 __all__ = ["RemoteTimestamps"]
 

@@ -27,10 +27,12 @@ from kafka_msgs.filesystems.path_resolution import (
     directories_at,
     local_copy,
     log_file,
+    open_file,
     partition_of,
     small_copy,
 )
 from kafka_msgs.filesystems.resolver import filesystem_of
+from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup, sound_batch
 from kafka_msgs.log.file_scan import walk_headers, walk_log
 from kafka_msgs.log.mapped_file import map_file
 from kafka_msgs.log.partition_discovery import end_of_segment
@@ -213,9 +215,6 @@ def _end_of(last: LogFile) -> int | None:
     start = 0
     try:
         if last.root:
-            from kafka_msgs.spark.sources.offset_options import LARGEST
-            from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
-
             start = SegmentLookup(last).position_before(LARGEST)
         with local_copy(last, start) as (path, _):
             return end_of_segment(Segment(path))
@@ -237,9 +236,7 @@ def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
 def _positions(file: LogFile) -> Iterator[int]:
     if not file.root:
         return (each.position for each in walk_headers(map_file(Path(file.path))))
-    from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
-
-    return SegmentLookup(file).places(0, file.size)
+    return iter(SegmentLookup(file).places)
 
 
 def offset_at(file: LogFile, position: int) -> int | None:
@@ -247,9 +244,6 @@ def offset_at(file: LogFile, position: int) -> int | None:
     if not 0 <= position < file.size:
         return None
     if file.root:
-        from kafka_msgs.filesystems.path_resolution import open_file
-        from kafka_msgs.spark.sources.segment_lookup import sound_batch
-
         with open_file(file) as data:
             batch: Any = sound_batch(data, position)
     else:

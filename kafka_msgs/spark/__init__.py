@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from kafka_msgs.spark.confluent import from_confluent
     from kafka_msgs.spark.functions import from_kafka, to_kafka
     from kafka_msgs.spark.hadoop_files import read_log_through_spark
-    from kafka_msgs.spark.record_counts import count_records
     from kafka_msgs.spark.session import register
+    from kafka_msgs.spark.sources.counts import count_records
     from kafka_msgs.spark.spark_types import schema_of
 else:
     _LAZY = {
-        "count_records": "record_counts",
+        "count_records": "sources.counts",
         "from_confluent": "confluent",
         "from_kafka": "functions",
         "read_log_through_spark": "hadoop_files",

@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql.types import StructType
 
-from kafka_msgs.columns.decode import OnBadRow
+from kafka_msgs.columns.decode import OnBadRow, error_texts
 from kafka_msgs.registry import PayloadReader, RegisteredSchema, SchemaResolver
-from kafka_msgs.spark.functions import Mode, column_function, error_texts
-from kafka_msgs.spark.spark_types import ERROR, arrow_schema, spark_type, with_error
+from kafka_msgs.spark.functions import Mode, column_function, with_errors
+from kafka_msgs.spark.spark_types import arrow_schema, spark_type, with_error
 
 __all__ = ["from_confluent"]
 
@@ -65,10 +65,7 @@ def _fields(given: pa.DataType) -> pa.StructType:
 def _decoded(data: pa.Array, reader: PayloadReader, mode: Mode) -> pa.StructArray:
     on_error: OnBadRow = "raise" if mode == "FAILFAST" else "null"
     decoded = reader.decode(data, on_error=on_error)
-    fields = _fields(reader.type)
-    columns = decoded.values.flatten() if decoded.values.type == fields else [decoded.values]
-    if mode == "PERMISSIVE":
-        fields = pa.struct([*fields, pa.field(ERROR, pa.string())])
-        columns = [*columns, error_texts(decoded.errors, "payload")]
-        return pa.StructArray.from_arrays(columns, fields=list(fields), mask=data.is_null())
-    return pa.StructArray.from_arrays(columns, fields=list(fields), mask=decoded.values.is_null())
+    values, fields = decoded.values, _fields(reader.type)
+    if values.type != fields:
+        values = pa.StructArray.from_arrays([values], fields=list(fields), mask=values.is_null())
+    return with_errors(values, error_texts(decoded.errors, "payload"), data) if mode == "PERMISSIVE" else values

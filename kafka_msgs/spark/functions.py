@@ -20,7 +20,7 @@ from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.spark.spark_types import ERROR, resolve_message, schema_of, with_error, without_notes
 
-__all__ = ["Mode", "column_function", "decode", "decoder", "error_texts", "from_kafka", "to_kafka"]
+__all__ = ["Mode", "column_function", "decode", "decoder", "from_kafka", "to_kafka", "with_errors"]
 
 Mode: TypeAlias = Literal["PERMISSIVE", "FAILFAST", "DROPMALFORMED"]
 
@@ -89,11 +89,9 @@ def to_kafka(
     def encode_by_row(structs: pa.Array, versions: pa.Array) -> pa.Array:
         return _encoded(structs, cls, versions, prefix)
 
-    made: Column
-    if isinstance(version, Column):
-        made = column_function(encode_by_row, BinaryType())(column, version)
-    else:
-        made = column_function(encode, BinaryType())(column)
+    by_row = isinstance(version, Column)
+    work = column_function(encode_by_row if by_row else encode, BinaryType())
+    made: Column = work(column, version) if by_row else work(column)
     return made
 
 
@@ -121,12 +119,13 @@ def decode(
         on_error: Any = "raise" if mode == "FAILFAST" else "null"
         return decode_column(data, cls, version, columns=columns, on_error=on_error).values
     decoded = decode_column(data, cls, version, columns=columns)
-    values = decoded.values
-    errors = pa.nulls(len(data), pa.string())
-    if decoded.errors.null_count < len(data):
-        errors = error_texts(decoded.errors, cls.INFO.name)
-    fields = [*values.type, pa.field(ERROR, pa.string())]
-    return pa.StructArray.from_arrays([*values.flatten(), errors], fields=fields, mask=data.is_null())
+    return with_errors(decoded.values, error_texts(decoded.errors, cls.INFO.name), data)
+
+
+def with_errors(structs: pa.StructArray, errors: pa.StringArray, data: pa.Array) -> pa.StructArray:
+    """Return structs with the error column as their last field, null if the data is null."""
+    fields = [*structs.type, pa.field(ERROR, pa.string())]
+    return pa.StructArray.from_arrays([*structs.flatten(), errors], fields=fields, mask=data.is_null())
 
 
 def _sound(structs: pa.StructArray, cls: type[Message]) -> pa.StructArray:

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.path_resolution import file_from_uri
 from kafka_msgs.spark.sources.log import log_reading
-from kafka_msgs.spark.sources.log_rows import RowOptions, rows_in
-from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.log_rows import PartRows, RowOptions
+from kafka_msgs.spark.sources.options import Options, option_texts
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import arrow_schema
 
@@ -39,7 +39,7 @@ def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> 
     files, partitions, offsets, times or the isolation level are refused. Raises ``OptionError`` and
     ``UnknownColumnError``.
     """
-    given = Options("read_log_through_spark", {name: _text(value) for name, value in options.items()})
+    given = Options("read_log_through_spark", option_texts(options))
     reading = log_reading(given)
     given.done()
     if not paths:
@@ -47,10 +47,6 @@ def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> 
     files = spark.read.format("binaryFile").option("pathGlobFilter", "*.log").option("recursiveFileLookup", "true")
     found = files.load(list(paths)).select("path", "content")
     return found.mapInArrow(_rows(reading), reading.schema)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _rows(reading: RowOptions) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
@@ -70,4 +66,4 @@ def _of_file(uri: str, content: pa.Buffer, reading: RowOptions) -> Iterator[pa.R
         path = Path(directory) / PurePosixPath(file.path).name
         with path.open("wb") as written:
             written.write(content)
-        yield from rows_in(path, FilePart(file, 0, file.size), reading)
+        yield from PartRows(FilePart(file, 0, file.size), reading).run(path)

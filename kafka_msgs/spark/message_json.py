@@ -18,7 +18,7 @@ from kafka_msgs.message import Message
 from kafka_msgs.spark.spark_types import ERROR
 from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["message_json", "record_json", "record_type"]
+__all__ = ["compact_json", "message_json", "record_json", "record_type", "versioned_json"]
 
 _KEY: Final = "Key"
 
@@ -27,13 +27,16 @@ def message_json(data: Buffer | None, name: str, version: int | None = None) -> 
     """Return the message in ``data`` or its error as JSON. Without ``version``, the data starts with the version."""
 
     def content() -> Any:
-        cls = message_by_name(name)
-        if version is not None:
-            return cls.decode(data or b"", version).to_json(version)
-        found = decode_versioned(cls, data or b"")
-        return found.message.to_json(found.version)
+        cls, given = message_by_name(name), data or b""
+        return versioned_json(cls, given) if version is None else cls.decode(given, version).to_json(version)
 
     return None if data is None else _text(content)
+
+
+def versioned_json(cls: type[Message], data: Buffer) -> Any:
+    """Return the message in data that starts with its version. Raises ``KafkaMsgsError``."""
+    found: Any = decode_versioned(cls, data)
+    return found.message.to_json(found.version)
 
 
 def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
@@ -60,6 +63,11 @@ def record_json(topic: str, key: Buffer | None, value: Buffer | None) -> str:
 def record_type(cls: type[Message]) -> str:
     """Return the record type name of a message: ``OffsetCommit`` for ``OffsetCommitKey``."""
     return cls.INFO.name.removesuffix(_KEY) if cls.INFO.kind == "coordinator-key" else cls.INFO.name
+
+
+def compact_json(value: Any) -> str | None:
+    """Return a value as JSON without spaces, or None for None."""
+    return None if value is None else json.dumps(value, separators=(",", ":"))
 
 
 def _text(content: Callable[[], Any]) -> str:

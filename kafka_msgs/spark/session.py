@@ -21,8 +21,9 @@ from kafka_msgs.spark.sql import register_functions
 
 __all__ = ["register", "registered_settings", "session_settings"]
 
+_LOG_SOURCE: Final = "kafka_msgs.spark.sources.log"
 _SOURCES: Final = {
-    "kafka_msgs.spark.sources.log": "KafkaLogSource",
+    _LOG_SOURCE: "KafkaLogSource",
     "kafka_msgs.spark.sources.counts": "KafkaLogCountsSource",
     "kafka_msgs.spark.sources.offsets": "KafkaOffsetsSource",
     "kafka_msgs.spark.sources.cluster_metadata": "KafkaClusterMetadataSource",
@@ -52,21 +53,20 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     if ship:
         ship_code(spark)
     known = _REGISTERED[spark] = FilesystemOptions.from_mapping(settings or {}).over(session_settings(spark))
-    pushes_filters = spark.conf.get(_PUSHDOWN, "false") == "true"
-    for module, name in _SOURCES.items():
+    observed = {_LOG_SOURCE: "ObservedLogSource"} if spark.conf.get(_PUSHDOWN, "false") == "true" else {}
+    for module, name in (_SOURCES | observed).items():
         try:
             source = getattr(import_module(module), name)
         except MissingExtraError:
             continue
-        spark.dataSource.register(_with_settings(source, known, pushes_filters=pushes_filters))
+        spark.dataSource.register(_with_settings(source, known))
     register_functions(spark)
 
 
-def _with_settings(source: type[Any], fs_options: FilesystemOptions, *, pushes_filters: bool) -> type[Any]:
-    """Return a source class with the settings of a session, which is sent to the workers together with them."""
-    settings = {"fs_options": fs_options, "pushes_filters": pushes_filters}
-    own = {name: value for name, value in settings.items() if getattr(source, name, value) != value}
-    return type(source.__name__, (source,), {**own, "__doc__": source.__doc__}) if own else source
+def _with_settings(source: type[Any], fs_options: FilesystemOptions) -> type[Any]:
+    """Return a source class with the filesystem options of a session, which is sent to the workers with them."""
+    same = source.fs_options == fs_options
+    return source if same else type(source.__name__, (source,), {"fs_options": fs_options, "__doc__": source.__doc__})
 
 
 def registered_settings(spark: SparkSession) -> FilesystemOptions:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from tests.support.recordings import LOGS
+from tests.support.recordings import GROUP_LOGS, LOGS
 
 pytestmark = pytest.mark.spark
 
@@ -27,3 +27,14 @@ def test_a_table_of_the_catalog_is_read_with_the_options_of_its_creation(spark: 
     finally:
         for name in ("prices_log", "located_log", "given_log"):
             spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_other_sources_of_files_are_tables_of_the_catalog(spark: SparkSession) -> None:
+    spark.sql(f"CREATE TABLE commits USING `kafka-offsets` OPTIONS (path '{GROUP_LOGS}', recordType 'OffsetCommit')")
+    try:
+        expected = spark.read.format("kafka-offsets").option("recordType", "OffsetCommit").load(str(GROUP_LOGS))
+        found = spark.sql("SELECT group, committedOffset FROM commits").collect()
+        assert sorted(found) == sorted(expected.select("group", "committedOffset").collect())
+        assert found
+    finally:
+        spark.sql("DROP TABLE IF EXISTS commits")

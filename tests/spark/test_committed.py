@@ -206,7 +206,7 @@ def test_the_driver_reads_less_than_a_hundredth_and_tasks_the_rest(
     size = sum(path.stat().st_size for path in history.home.glob("*.log"))
     counted = as_bucket(tmp_path, monkeypatch)
     given = {"path": "s3://bucket/events-0", "splitBytes": "1m", **COMMITTED}
-    splits = ReadPlan.of("kafka-log", Options("kafka-log", given)).splits()
+    splits = ReadPlan.of(Options("kafka-log", given)).splits()
     assert counted.total <= size // 100
     whole = [split for split in splits if isinstance(split[-1].transactions, TransactionTrail)]
     assert len(whole) == (0 if left == "stopped" else 1)
@@ -305,7 +305,7 @@ def test_the_directory_of_a_running_broker_gives_what_its_consumers_get(
     assert max(got) < stable
     counted = as_bucket(tmp_path, monkeypatch)
     remote = f"s3://bucket/{home.name}"
-    ReadPlan.of("kafka-log", Options("kafka-log", {"path": remote, **COMMITTED})).splits()
+    ReadPlan.of(Options("kafka-log", {"path": remote, **COMMITTED})).splits()
     assert counted.total <= sum(path.stat().st_size for path in home.glob("*.log")) // 50
     assert len(list(home.glob("*.txnindex"))) > 1
     assert offsets(home) == offsets(remote) == got

@@ -50,7 +50,7 @@ def test_a_segment_elsewhere_is_split_at_its_index_entries(bucket: Path, tmp_pat
     firsts = {position: offset for offset, position in reversed(entries)}
     index = [(offset, position) for position, offset in sorted(firsts.items()) if position][2::3]
     (home / f"{0:020}.index").write_bytes(b"".join(o.to_bytes(4, "big") + p.to_bytes(4, "big") for o, p in index))
-    plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": "s3a://bucket/events-0", "splitBytes": "1"}))
+    plan = ReadPlan.of(Options("kafka-log", {"path": "s3a://bucket/events-0", "splitBytes": "1"}))
     starts = [part.start for split in plan.splits() for part in split]
     assert starts == [0, *(position for _, position in index)]
     rows = read(KafkaLogSource, "s3a://bucket/events-0", splitBytes="1", columns="*")

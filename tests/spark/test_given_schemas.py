@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.spark.sources.live import KafkaLiveSource
-from kafka_msgs.spark.sources.log import KafkaLogSource
+from kafka_msgs.spark.sources.log import KafkaLogSource, ObservedLogSource
 from kafka_msgs.spark.sources.offsets import KafkaOffsetsSource
 from tests.support.recordings import GROUP_LOGS, LOGS
 
@@ -67,6 +67,14 @@ def test_a_table_of_the_catalog_keeps_its_options_in_its_columns() -> None:
     assert other.plan.paths == (str(GROUP_LOGS / "orders-0"),), "options of the query come first"
 
 
+def test_tables_of_other_sources_of_files_keep_their_options() -> None:
+    options = {"path": str(GROUP_LOGS), "recordType": "OffsetCommit", "columns": "group,value"}
+    stored = StructType.fromJson(json.loads(KafkaOffsetsSource({**options, **CREATED}).schema().json()))
+    reader: Any = KafkaOffsetsSource({}).reader(stored)
+    assert reader.record_type == "OffsetCommit"
+    assert reader.plan.paths == (str(GROUP_LOGS),)
+
+
 def test_columns_of_other_reads_have_no_options() -> None:
     schema = KafkaLogSource({"path": str(LOGS / "prices-0")}).schema()
     assert all(not field.metadata for field in schema.fields)
@@ -80,22 +88,16 @@ def test_a_table_with_given_columns_is_told_what_to_write() -> None:
         KafkaLogSource({}).reader(given)
 
 
-class Planned(KafkaLogSource):
-    """The source in a session that passes filters."""
-
-    pushes_filters = True
-
-
 def test_filters_that_options_could_apply_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     filters: list[Filter] = [EqualTo(("topic",), "prices"), Not(EqualTo(("partition",), 1)), IsNotNull(("key",))]
-    assert list(Planned({"path": str(LOGS)}).reader(StructType()).pushFilters(filters)) == filters
+    assert list(ObservedLogSource({"path": str(LOGS)}).reader(StructType()).pushFilters(filters)) == filters
     assert [record.getMessage() for record in caplog.records] == [
         "kafka-log reads all files for a filter on topic; select them with the option topics",
         "kafka-log reads all files for a filter on partition; select them with the option partitions",
     ]
     caplog.clear()
     selected = {"path": str(LOGS), "topics": "prices", "partitions": "0"}
-    assert list(Planned(selected).reader(StructType()).pushFilters(filters)) == filters
+    assert list(ObservedLogSource(selected).reader(StructType()).pushFilters(filters)) == filters
     assert not caplog.records
     unseen = KafkaLogSource({"path": str(LOGS)}).reader(StructType())
     assert type(unseen).pushFilters is DataSourceReader.pushFilters, "Spark refuses other readers without pushdown"

@@ -194,7 +194,7 @@ def test_of_several_attempts_of_a_task_one_is_committed_and_nothing_is_left_of_t
     with pytest.raises(KilledError):
         writer.write(_then_killed(rows.slice(0, 7)))
     message = writer.write(iter(rows.to_batches()))
-    assert slow.partitions[0].directory != message.partitions[0].directory
+    assert slow.partitions[0][1] != message.partitions[0][1]
     writer.commit([message])
     write(tmp_path / "once", rows)
     assert rows_of(tmp_path / "logs").equals(rows_of(tmp_path / "once"))

@@ -383,7 +383,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
     counted = CountedFiles(fs.LocalFileSystem())
     with monkeypatch.context() as patch:
         patch.setattr(path_resolution, "filesystem_of", lambda *_: OpenedFilesystem(counted, ""))
-        plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": str(home), **options}))
+        plan = ReadPlan.of(Options("kafka-log", {"path": str(home), **options}))
         (part,) = (part for split in plan.splits() for part in split)
     size = sum(path.stat().st_size for path in home.glob("*.log"))
     assert counted.total + part.size <= 0.03 * size
@@ -402,7 +402,7 @@ def test_the_last_percent_of_a_local_topic_costs_three_percent_of_its_bytes(
 def test_parts_of_a_middle_cover_nothing_beside_it(topic: Path) -> None:
     start, end = 12_345, 23_456
     options = {"startingOffsets": at(topic, start), "endingOffsets": at(topic, end), "splitBytes": "64k"}
-    plan = ReadPlan.of("kafka-log", Options("kafka-log", {"path": str(topic), **options}))
+    plan = ReadPlan.of(Options("kafka-log", {"path": str(topic), **options}))
     parts = [part for split in plan.splits() for part in split]
     share = (end - start) / (SEGMENTS * BATCHES * PER_BATCH)
     size = sum(path.stat().st_size for path in topic.glob("*.log"))

@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from attrs import evolve
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
@@ -41,16 +42,10 @@ _TEXT: Final = StringType()
 _DIFFERENCE: Final = StructType(
     [StructField(name, _TEXT) for name in ("backend", "action", "input", "expected", "found")]
 )
-_RUN: Final = StructType(
-    [
-        StructField("message", _TEXT),
-        StructField("version", IntegerType()),
-        StructField("seed", LongType()),
-        StructField("backends", ArrayType(_TEXT)),
-        StructField("checks", IntegerType()),
-        StructField("differences", ArrayType(_DIFFERENCE)),
-    ]
-)
+_RUN: Final = (
+    StructType().add("message", _TEXT).add("version", IntegerType()).add("seed", LongType())
+    .add("backends", ArrayType(_TEXT)).add("checks", IntegerType()).add("differences", ArrayType(_DIFFERENCE))
+)  # fmt: skip
 
 
 def fuzz_units(
@@ -103,16 +98,15 @@ def _job(executors: Mapping[str, Executor] | None = None) -> DataFrameJob:
 
 
 def _run(message: str, version: int, seed: int, executors: Mapping[str, Executor]) -> dict[str, Any]:
-    cls = message_by_name(message)
+    cls, rng = message_by_name(message), Random(f"{seed} {message} {version}")
     plan = compile_plan(cls, version)
-    rng = Random(f"{seed} {message} {version}")
     right = Codec[Any](plan, DEFAULT_OPTIONS, EXECUTORS[_RIGHT])
-    codecs = {name: Codec[Any](plan, DEFAULT_OPTIONS, each) for name, each in executors.items()}
     value = random_message(cls, version, rng)
     data = right.encode(value)
     inputs = [data, *(damage(data, rng) for _ in range(_DAMAGED))]
     found = []
-    for name, codec in codecs.items():
+    for name, executor in executors.items():
+        codec = Codec[Any](plan, DEFAULT_OPTIONS, executor)
         found += _difference(name, "encode", repr(value), right.encode, codec.encode, value)
         for each in inputs:
             found += _difference(name, "decode", each.hex(), right.decode, codec.decode, each)
@@ -120,8 +114,8 @@ def _run(message: str, version: int, seed: int, executors: Mapping[str, Executor
         "message": message,
         "version": version,
         "seed": seed,
-        "backends": list(codecs),
-        "checks": len(codecs) * (1 + len(inputs)),
+        "backends": list(executors),
+        "checks": len(executors) * (1 + len(inputs)),
         "differences": found,
     }
 
@@ -184,11 +178,11 @@ def _report(tables: Tables) -> Report:
 def _shortened(table: Table) -> Table:
     """Truncate long texts. The Parquet table contains the full texts."""
     limit = 160
-    rows = tuple(
-        tuple(f"{cell[:limit]}..." if isinstance(cell, str) and len(cell) > limit else cell for cell in row)
-        for row in table.rows
-    )
-    return Table(table.title, table.columns, rows, table.note)
+    return evolve(table, rows=tuple(tuple(_cut(cell, limit) for cell in row) for row in table.rows))
+
+
+def _cut(cell: Any, limit: int) -> Any:
+    return f"{cell[:limit]}..." if isinstance(cell, str) and len(cell) > limit else cell
 
 
 JOB: Final = _job()

@@ -11,7 +11,7 @@ from functools import cache
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, ShortType, StringType
 
 from kafka_msgs.catalog import message_by_name
 from kafka_msgs.errors import RecordError
@@ -19,7 +19,8 @@ from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.records import Record
 from kafka_msgs.records.control_records import read_control
-from kafka_msgs.spark.sources.internal import JSON, InternalSource, InternalTable, RecordType, TypedRows, record_types
+from kafka_msgs.spark.sources.internal import JSON, InternalReader, RecordType, TypedRows, record_types
+from kafka_msgs.spark.sources.log import FileSource
 
 __all__ = ["KafkaClusterMetadataSource"]
 
@@ -46,16 +47,17 @@ class _Row(NamedTuple):
     error: str | None = None
 
 
-class ClusterMetadataTable(InternalTable):
-    """The records of ``__cluster_metadata``, and of snapshots of it."""
+class ClusterMetadataReader(InternalReader):
+    """Reads the records of ``__cluster_metadata``, and of snapshots of it."""
 
-    source = "kafka-cluster-metadata"
     topic = _TOPIC
-    layout = ("recordType", "version", "offset", "timestamp", "leaderEpoch", "control", "value", "file")
-    from_log: ClassVar[Mapping[str, str]] = {
-        name: name for name in ("offset", "timestamp", "leaderEpoch", "control", "file")
+    columns: ClassVar[Mapping[str, DataType | str | None]] = {
+        "recordType": StringType(),
+        "version": ShortType(),
+        **{name: name for name in ("offset", "timestamp", "leaderEpoch", "control")},
+        "value": None,
+        "file": "file",
     }
-    from_messages: ClassVar[Mapping[str, DataType]] = {}
     usual_form = JSON
 
     def types(self) -> Mapping[str, RecordType]:
@@ -75,10 +77,11 @@ class ClusterMetadataTable(InternalTable):
         )
 
 
-class KafkaClusterMetadataSource(InternalSource):
+class KafkaClusterMetadataSource(FileSource):
     """The data source ``kafka-cluster-metadata``; the documentation of Spark sources describes options and columns."""
 
-    table = ClusterMetadataTable
+    label = "kafka-cluster-metadata"
+    reader_type = ClusterMetadataReader
 
 
 @cache

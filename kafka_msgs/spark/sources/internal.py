@@ -6,41 +6,35 @@ log. The source of a topic determines record types and defines further columns.
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-from pyspark.sql.types import BinaryType, DataType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
 
 from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
-from kafka_msgs.errors import KafkaMsgsError, LogFileError, UnknownColumnError
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.columns.decode import error_texts
+from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
-from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.message_json import record_type
+from kafka_msgs.spark.message_json import compact_json, record_type, versioned_json
 from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_rows import RowOptions, column_type
-from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
-from kafka_msgs.spark.sources.options import DROPMALFORMED, MODES, PERMISSIVE, Options, check_schema
+from kafka_msgs.spark.sources.log_rows import RowOptions, column_type, log_columns
+from kafka_msgs.spark.sources.options import DROPMALFORMED, PERMISSIVE, Options
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
-from kafka_msgs.suggestions import no_such, similar_names
-from kafka_msgs.versioned import decode_versioned
+from kafka_msgs.suggestions import no_such
 
 __all__ = [
     "BINARY",
     "JSON",
-    "InternalSource",
-    "InternalTable",
+    "InternalReader",
     "RecordType",
     "TypedRows",
     "decoded",
@@ -80,28 +74,29 @@ class TypedRows(NamedTuple):
 
     def places(self, name: str) -> pa.UInt64Array:
         """Return the row numbers of the records of one type."""
-        return pc.indices_nonzero(pc.fill_null(pc.equal(self.names, name), False))
+        return pc.indices_nonzero(self.are(name))
+
+    def are(self, name: str) -> pa.BooleanArray:
+        """Return for each row whether it is a record of one type."""
+        return pc.fill_null(pc.equal(self.names, name), False)
 
     def present(self) -> list[str]:
         """Return the record types that occur."""
         return [name for name in self.names.unique().to_pylist() if name is not None]
 
 
-class InternalTable(ABC):
-    """Converts rows of ``kafka-log`` to rows of a topic's source, in the form that the options choose."""
+class InternalReader(LogReader):
+    """Reads rows of ``kafka-log`` as rows of a topic's source, in the form that the options choose.
 
-    source: ClassVar[str]
+    Raises ``OptionError`` and ``UnknownColumnError``.
+    """
+
     topic: ClassVar[InternalTopic]
-    layout: ClassVar[tuple[str, ...]]
-    """The columns in order, without the error column."""
-    from_log: ClassVar[Mapping[str, str]]
-    """Columns copied from ``kafka-log``, with their names there."""
-    from_messages: ClassVar[Mapping[str, DataType]]
-    """Columns specific to this topic, and their types."""
+    columns: ClassVar[Mapping[str, DataType | str | None]]
+    """The columns in order: the type, or the name of a column of ``kafka-log``, or None for keys and values."""
     usual_form: ClassVar[str]
 
     def __init__(self, options: Options) -> None:
-        self.mode = options.choice("mode", MODES, PERMISSIVE)
         self.record_type = options.text("recordType")
         known = self.types()
         if self.record_type is not None and self.record_type not in known:
@@ -110,7 +105,15 @@ class InternalTable(ABC):
         self.form = options.choice("form", (BINARY, JSON, STRUCT), usual)
         if self.form == STRUCT and self.record_type is None:
             options.refuse("form", "a struct of which type? recordType has to say it")
-        self.schema = StructType([StructField(name, self._type(name)) for name in self._chosen(options)])
+        own = [*self.columns, ERROR] if options.mode() == PERMISSIVE else list(self.columns)
+        chosen = options.columns(own, own)
+        self.from_log = {name: place for name in chosen if isinstance(place := self.columns.get(name), str)}
+        needed = log_columns([*_NEEDED, *self.from_log.values()], options.mode())
+        super().__init__(
+            ReadPlan.of(options, self.topic.name),
+            reading_of(options, RowOptions(columns=needed, mode=options.mode())),
+            StructType([StructField(name, self._type(name)) for name in chosen]),
+        )
 
     @abstractmethod
     def types(self) -> Mapping[str, RecordType]:
@@ -121,132 +124,63 @@ class InternalTable(ABC):
         """Return the rows of the log with their record types."""
 
     def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
-        """Return the requested columns of ``from_messages``, and the errors of their rows."""
+        """Return the columns of this topic, and the errors of their rows."""
         return {}, []
 
-    def rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows of the source; raises ``LogFileError`` in the mode ``FAILFAST``."""
+    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part; raises ``LogFileError`` in the mode ``FAILFAST``."""
+        return (rows for log in super().rows(part) if (rows := self._rows(log)).num_rows)
+
+    def _rows(self, log: pa.RecordBatch) -> pa.RecordBatch:
         typed = self.typed(log)
         if self.record_type is not None:
-            kept = pc.or_(pc.fill_null(pc.equal(typed.names, self.record_type), False), _with_errors(log, typed))
+            # Rows with an error are always included.
+            damaged = typed.errors.is_valid()
+            damaged = pc.or_(damaged, log.column(ERROR).is_valid()) if ERROR in log.schema.names else damaged
+            kept = pc.or_(typed.are(self.record_type), damaged)
             log, typed = log.filter(kept), TypedRows(*(column.filter(kept) for column in typed))
-        made = {name: log.column(place) for name, place in self.from_log.items() if name in self.schema.names}
+        made, wrong = self.own_columns(typed)
+        made |= {name: log.column(place) for name, place in self.from_log.items()}
         made |= {"recordType": typed.names, "version": typed.versions}
-        forms, wrong = self._forms(log, typed)
-        more, wrong_too = self.own_columns(typed)
-        found = [log.column(ERROR)] if ERROR in log.schema.names else []
-        errors = pc.coalesce(*found, typed.errors, *wrong, *wrong_too)
-        return self._apply_mode(made | forms | more | {ERROR: errors}, log, errors)
-
-    def _chosen(self, options: Options) -> list[str]:
-        own = [*self.layout, ERROR] if self.mode == PERMISSIVE else list(self.layout)
-        asked = options.names("columns")
-        for name in asked or ():
-            if name not in own:
-                raise UnknownColumnError(source=self.source, column=name, near=similar_names(name, own))
-        return own if asked is None else [name for name in own if name in (*asked, ERROR)]
-
-    def _type(self, name: str) -> DataType:
-        if name in ("key", "value"):
-            return self._form_type(name)
-        if name in self.from_log:
-            return column_type(self.from_log[name])
-        return self.from_messages.get(name) or (ShortType() if name == "version" else StringType())
-
-    def _form_type(self, part: str) -> DataType:
-        if self.form == STRUCT:
-            return schema_of(getattr(self.types()[self.record_type or ""], part))
-        return BinaryType() if self.form == BINARY else StringType()
-
-    def _forms(self, log: pa.RecordBatch, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
-        made: dict[str, pa.Array] = {}
-        wrong: list[pa.StringArray] = []
         for part in [name for name in ("key", "value") if name in self.schema.names]:
             if self.form == BINARY:
                 made[part] = log.column(part)
             else:
-                form = self._structs if self.form == STRUCT else self._texts
-                made[part], errors = form(typed, part)
+                made[part], errors = (self._structs if self.form == STRUCT else self._texts)(typed, part)
                 wrong.append(errors)
-        return made, wrong
+        errors = pc.coalesce(*([log.column(ERROR)] if ERROR in log.schema.names else []), typed.errors, *wrong)
+        return self._apply_mode(made | {ERROR: errors}, log, errors)
+
+    def _type(self, name: str) -> DataType:
+        place = self.columns.get(name, StringType())
+        if isinstance(place, str):
+            return column_type(place)
+        if place is None and self.form == STRUCT:
+            return schema_of(getattr(self.types()[self.record_type or ""], name))
+        return place or (BinaryType() if self.form == BINARY else StringType())
 
     def _structs(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         name = self.record_type or ""
         message, data = getattr(self.types()[name], part), getattr(typed, part)
-        # Rows with an error are always included.
-        return decoded(pc.if_else(pc.fill_null(pc.equal(typed.names, name), False), data, None), message, part)
+        return decoded(pc.if_else(typed.are(name), data, None), message, part)
 
     def _texts(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         types = self.types()
-        texts, errors = [], []
-        for name, data in zip(typed.names.to_pylist(), getattr(typed, part).to_pylist(), strict=True):
-            message = getattr(types[name], part) if name in types else None
-            text, error = _text(message, data)
-            texts.append(text)
-            errors.append(error)
+        rows = zip(typed.names.to_pylist(), getattr(typed, part).to_pylist(), strict=True)
+        made = [_text(getattr(types[name], part) if name in types else None, data) for name, data in rows]
+        texts, errors = zip(*made, strict=True) if made else ((), ())
         return pa.array(texts, pa.string()), pa.array(errors, pa.string())
 
     def _apply_mode(self, made: dict[str, pa.Array], log: pa.RecordBatch, errors: pa.StringArray) -> pa.RecordBatch:
-        schema = arrow_schema(self.schema)
+        schema, mode = arrow_schema(self.schema), self.reading.mode
         rows = pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
-        if self.mode == PERMISSIVE or errors.null_count == len(errors):
+        if mode == PERMISSIVE or errors.null_count == len(errors):
             return rows
-        if self.mode == DROPMALFORMED:
+        if mode == DROPMALFORMED:
             return rows.filter(errors.is_null())
         first = pc.indices_nonzero(errors.is_valid())[0].as_py()
         file, position = (log.column(name)[first].as_py() for name in ("file", "batchPosition"))
         raise LogFileError(file=file, position=position, skipped=0, reason=errors[first].as_py())
-
-
-class InternalReader(LogReader):
-    """Reads the rows of a log, and converts them to the rows of a table."""
-
-    def __init__(self, plan: ReadPlan, reading: RowOptions, table: InternalTable) -> None:
-        super().__init__(plan, reading)
-        self.table = table
-
-    def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a part."""
-        for log in super().rows(part):
-            rows = self.table.rows(log)
-            if rows.num_rows:
-                yield rows
-
-
-class InternalSource(DataSource):
-    """A data source of one internal topic."""
-
-    table: ClassVar[type[InternalTable]]
-    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """The filesystem options of the session."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        given = Options(self.name(), options, self.fs_options)
-        self._plan = ReadPlan.of(self.name(), given, self.table.topic.name)
-        self._table = self.table(given)
-        places = [place for name, place in self.table.from_log.items() if name in self._table.schema.names]
-        self._reading = reading_of(given, [*_NEEDED, *places], ())
-        self._following = StreamOptions.of(given)
-        given.done()
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return cls.table.source
-
-    def schema(self) -> StructType:
-        """Return the columns."""
-        return self._table.schema
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a table."""
-        check_schema(self.name(), schema, self.schema())
-        return InternalReader(self._plan, self._reading, self._table)
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return the reader of a stream."""
-        check_schema(self.name(), schema, self.schema())
-        return LogStreamReader(InternalReader(self._plan, self._reading, self._table), self._following)
 
 
 @cache
@@ -266,36 +200,20 @@ def decoded(
 ) -> tuple[pa.StructArray, pa.StringArray]:
     """Return the messages in keys or values, as ``part`` chooses, and their errors."""
     found = decode_column(data, message, columns=columns)
-    if not found.error_count:
-        return found.values, pa.nulls(len(data), pa.string())
     return found.values, error_texts(found.errors, f"{part}: {message.INFO.name}")
 
 
 def scatter(parts: list[tuple[pa.UInt64Array, pa.Array]], count: int) -> pa.Array:
     """Return an array of ``count`` values: the values of each part at its row numbers, and null in all other rows."""
-    taken = pa.concat_arrays([where for where, _ in parts])
-    values = pa.concat_arrays([values for _, values in parts])
-    if len(taken) == count:
-        return values.take(pc.sort_indices(taken))
-    rest = pa.array(sorted(set(range(count)) - set(taken.to_pylist())), pa.uint64())
-    order = pc.sort_indices(pa.concat_arrays([taken, rest]))
-    return pa.concat_arrays([values, pa.nulls(len(rest), values.type)]).take(order)
-
-
-def _with_errors(log: pa.RecordBatch, typed: TypedRows) -> pa.BooleanArray:
-    """Mark the rows that have an error; these are always included."""
-    damaged = log.column(ERROR).is_valid() if ERROR in log.schema.names else pa.array([False] * len(log))
-    return pc.or_(damaged, typed.errors.is_valid())
+    taken, values = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
+    return values.take(pc.index_in(pa.array(range(count), pa.uint64()), value_set=taken))
 
 
 def _text(message: type[Message] | None, data: bytes | None) -> tuple[str | None, str | None]:
     """Return bytes as JSON, or as hexadecimal if their type is unknown, and their error."""
     if data is None:
         return None, None
-    if message is None:
-        return json.dumps(data.hex()), None
     try:
-        found: Any = decode_versioned(message, data)
-        return json.dumps(found.message.to_json(found.version), separators=(",", ":")), None
+        return compact_json(data.hex() if message is None else versioned_json(message, data)), None
     except KafkaMsgsError as error:
         return None, str(error)

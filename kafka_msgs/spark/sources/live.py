@@ -12,10 +12,8 @@ from math import inf
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import field, frozen
 from pyspark.sql.datasource import (
-    DataSource,
     DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
@@ -34,21 +32,19 @@ from kafka_msgs.client import ClientConfig
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits, TriggerLimits
-from kafka_msgs.spark.sources.live_properties import choose, consumer_keywords, progress_group
+from kafka_msgs.spark.sources.live_properties import choose, keywords, progress_group
 from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
 from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
-from kafka_msgs.spark.sources.log import decoded_columns, selected_columns
-from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions, log_columns
+from kafka_msgs.spark.sources.log import decoded_rows
+from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions
 from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
+from kafka_msgs.spark.sources.options import READ_COMMITTED, Options, OptionSource
+from kafka_msgs.spark.sources.splits import OffsetRange
 
 __all__ = ["KafkaLiveSource", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
 
-_SOURCE: Final = "kafka-live"
-_NOT_LIVE: Final = frozenset({"file", "batchPosition", "control"})
+_NOT_LIVE: Final = ("file", "batchPosition", "control")
 """Columns of ``kafka-log`` that a broker does not provide."""
-_COMMITTED: Final = "read_committed"
-_ISOLATIONS: Final = ("read_uncommitted", _COMMITTED)
 _LATE: Final = "latest"
 _STRATEGIES: Final = ("error", _LATE)
 _OF_STREAMS: Final = (
@@ -81,12 +77,12 @@ class LiveReadOptions:
     reading: RowOptions
 
     @classmethod
-    def of(cls, options: Options, *, streaming: bool) -> LiveReadOptions:
+    def of(cls, options: Options, *, streaming: bool = False) -> LiveReadOptions:
         """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
         properties = options.properties("kafka.")
         group = progress_group(options, properties)
-        consumer = consumer_keywords(options, properties)
-        isolation = None if options.text("isolation") is None else options.choice("isolation", _ISOLATIONS, "")
+        consumer = keywords(options, properties, "consumer")
+        isolation = choose(options, "isolation", consumer.pop("isolation_level", None), options.isolation(), "")
         return cls(
             properties=properties,
             consumer=consumer,
@@ -94,7 +90,7 @@ class LiveReadOptions:
             starting=StartingOffsets.of(options, "starting", LATEST if streaming else EARLIEST),
             ending=StartingOffsets.of(options, "ending", LATEST),
             skips_late=options.choice("startingOffsetsByTimestampStrategy", _STRATEGIES, _LATE) == _LATE,
-            committed=choose(options, "isolation", consumer.pop("isolation_level", None), isolation, "") == _COMMITTED,
+            committed=isolation == READ_COMMITTED,
             fails_on_data_loss=options.flag("failOnDataLoss", True),
             triggers=TriggerLimits.of(options),
             tasks=TaskLimits.of(options),
@@ -102,9 +98,14 @@ class LiveReadOptions:
             reading=_reading(options),
         )
 
+    @property
+    def schema(self) -> StructType:
+        """The columns of the rows."""
+        return self.reading.schema
+
     def topics(self) -> LiveTopics:
         """Return the driver's connection."""
-        return LiveTopics(self.properties, self.subscription, committed=self.committed, skips_late=self.skips_late)
+        return LiveTopics(self.properties, self.subscription, committed=self.committed)
 
     def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
         """Return the offset ranges of tasks between two positions."""
@@ -125,94 +126,69 @@ class LiveReadOptions:
         if part is None:
             return
         maker = RowMaker(self.reading, {"topic": part.place.topic, "partition": part.place.partition})
-        columns = sorted({*maker.sources, "offset"})
+        columns, wanted = sorted({*maker.sources, "offset"}), OffsetRange(part.start, part.end)
         with self._consumer() as consumer:
             consumer.assign([part.place])
             consumer.seek({part.place: part.start})
-            while consumer.position(part.place) < part.end:
-                before = consumer.position(part.place)
+            while (before := consumer.position(part.place)) < part.end:
                 table = consumer.poll_table(_PATIENCE, columns=columns, max_records=_ROWS)
                 if not table.num_rows and consumer.position(part.place) == before:
                     raise DeadlineError(waiting_for=f"offset {before} of {part.place.topic}-{part.place.partition}")
-                yield from (maker.rows(each) for each in _within(table, part) if each.num_rows)
+                yield from (maker.rows(each) for batch in table.to_batches() if (each := wanted.rows(batch)).num_rows)
 
     def _consumer(self) -> Consumer:
         return Consumer(
             ClientConfig.from_properties(self.properties),
-            isolation_level="read_committed" if self.committed else "read_uncommitted",
+            isolation_level=READ_COMMITTED if self.committed else "read_uncommitted",
             auto_offset_reset="none" if self.fails_on_data_loss else "earliest",
             **self.consumer,
         )
 
 
-def _within(table: Any, part: LiveOffsetRange) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a table that are within the range."""
-    for batch in table.to_batches():
-        offsets = batch.column("offset")
-        yield batch.filter(pc.and_(pc.greater_equal(offsets, part.start), pc.less(offsets, part.end)))
-
-
 def _reading(options: Options) -> RowOptions:
-    mode = options.choice("mode", MODES, PERMISSIVE)
-    columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
     headers = options.flag("includeHeaders", True)
-    if columns is not None and options.text("includeHeaders") is not None:
+    if options.text("columns") is not None and options.text("includeHeaders") is not None:
         options.refuse("includeHeaders", "it has no effect with columns, which may contain headers")
-    return RowOptions(
-        columns=log_columns(
-            columns, decoded, mode, source=_SOURCE, without=_NOT_LIVE if headers else _NOT_LIVE | {"headers"}
-        ),
-        decoded=tuple(decoded),
-        mode=mode,
-    )
+    return decoded_rows(options, without=_NOT_LIVE if headers else (*_NOT_LIVE, "headers"))
 
 
-class KafkaLiveSource(DataSource):
+class KafkaLiveSource(OptionSource):
     """The data source ``kafka-live``; the documentation of Spark sources describes its options and columns."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = dict(options)
+    label = "kafka-live"
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return _SOURCE
+    def table(self, options: Options) -> Any:
+        """Return the reader of a table."""
+        _refuse(options, _OF_STREAMS, "table")
+        return LiveReader(LiveReadOptions.of(options))
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._live(StructType(), streaming=False, without=()).reading.schema
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a table."""
-        return LiveReader(self._live(schema, streaming=False, without=_OF_STREAMS))
+        return self._parsed(LiveReadOptions.of).schema
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
-        return LiveStreamReader(self._live(schema, streaming=True, without=_OF_TABLES))
+
+        def stream(options: Options) -> LiveStreamReader:
+            _refuse(options, _OF_TABLES, "stream")
+            return LiveStreamReader(LiveReadOptions.of(options, streaming=True))
+
+        reader: DataSourceStreamReader = self._read(stream, schema)
+        return reader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. Topics are appended to in every mode."""
-        return LiveWriter(self._writing(schema))
+        return LiveWriter(self._parsed(lambda options: LiveWriteOptions.of(options, schema)))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Return the writer of a stream."""
-        return LiveStreamWriter(self._writing(schema))
+        return LiveStreamWriter(self._parsed(lambda options: LiveWriteOptions.of(options, schema)))
 
-    def _live(self, schema: StructType, *, streaming: bool, without: Sequence[str]) -> LiveReadOptions:
-        options = Options(self.name(), self._options)
-        for name in without:
-            if options.text(name) is not None:
-                options.refuse(name, f"it has no effect in a {'stream' if streaming else 'table'}")
-        found = LiveReadOptions.of(options, streaming=streaming)
-        options.done()
-        check_schema(self.name(), schema, found.reading.schema)
-        return found
 
-    def _writing(self, schema: StructType) -> LiveWriteOptions:
-        options = Options(self.name(), self._options)
-        found = LiveWriteOptions.of(options, schema)
-        options.done()
-        return found
+def _refuse(options: Options, names: tuple[str, ...], kind: str) -> None:
+    for name in names:
+        if options.text(name) is not None:
+            options.refuse(name, f"it has no effect in a {kind}")
 
 
 class LiveReader(DataSourceReader):
@@ -220,12 +196,14 @@ class LiveReader(DataSourceReader):
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
+        self.schema = live.schema
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges."""
         topics = self.live.topics()
         try:
-            start, end = topics.starting(self.live.starting), topics.ending(self.live.ending)
+            start = topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late)
+            end = topics.resolved(self.live.ending, "ending")
             return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
         finally:
             topics.close()
@@ -240,13 +218,14 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
+        self.schema = live.schema
         self._topics: LiveTopics | None = None
         self._target: Offsets | None = None
         self._last_batch = -inf
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the driver's connection, because tasks open their own."""
-        return {"live": self.live, "_topics": None, "_target": None, "_last_batch": -inf}
+        return self.__dict__ | {"_topics": None, "_target": None, "_last_batch": -inf}
 
     @property
     def topics(self) -> LiveTopics:
@@ -257,7 +236,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
-        return to_json(self.topics.starting(self.live.starting))
+        return to_json(self.topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch, which is ``start`` for a batch that is delayed."""

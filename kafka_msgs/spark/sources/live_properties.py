@@ -16,41 +16,34 @@ from kafka_msgs.client.property_parsing import resolve_names
 from kafka_msgs.client.property_table import UNSUPPORTED, find_setting, is_ignored
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["choose", "consumer_keywords", "producer_keywords", "progress_group"]
+__all__ = ["choose", "keywords", "progress_group"]
 
-_CONSUMER: Final = frozenset(
-    ["buffer_max_bytes", "check_crc", "client_rack", "fetch_max_bytes", "fetch_max_wait", "fetch_min_bytes",
-     "isolation_level", "partition_max_bytes"]
-)  # fmt: skip
-"""The consumer's keywords that concern reading a partition from one offset to another."""
-_PRODUCER: Final = frozenset(
-    ["acks", "batch_size", "buffer_memory", "compression", "compression_level", "delivery_timeout", "idempotence",
-     "linger", "max_block", "max_in_flight", "max_request_size", "request_timeout", "retry_backoff",
-     "retry_backoff_max", "transaction_timeout"]
-)  # fmt: skip
-_NO_EFFECT: Final = "this property of Kafka has no effect in this source"
+_USED: Final[Mapping[str, frozenset[str]]] = {
+    "consumer": frozenset(
+        ["buffer_max_bytes", "check_crc", "client_rack", "fetch_max_bytes", "fetch_max_wait", "fetch_min_bytes",
+         "isolation_level", "partition_max_bytes"]
+    ),
+    "producer": frozenset(
+        ["acks", "batch_size", "buffer_memory", "compression", "compression_level", "delivery_timeout", "idempotence",
+         "linger", "max_block", "max_in_flight", "max_request_size", "request_timeout", "retry_backoff",
+         "retry_backoff_max", "transaction_timeout"]
+    ),
+}  # fmt: skip
+"""The keywords that concern reading a partition from one offset to another, and writing rows."""
+_PARSERS: Final = {"consumer": parse_consumer_properties, "producer": parse_producer_properties}
 
 
-def consumer_keywords(options: Options, properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the consumer's keywords in properties. Raises ``OptionError`` for a property without an effect."""
+def keywords(options: Options, properties: Mapping[str, str], client: str) -> dict[str, Any]:
+    """Return the keywords of a ``consumer`` or ``producer`` in properties.
+
+    Raises ``OptionError`` for a property without an effect.
+    """
     for name in properties:
         setting = find_setting(name)
-        _check(options, name, used=setting is not None and (setting.client or setting.consumer in _CONSUMER))
-    return parse_consumer_properties(resolve_names(properties))
-
-
-def producer_keywords(options: Options, properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the producer's keywords in properties. Raises ``OptionError`` for a property without an effect."""
-    for name in properties:
-        setting = find_setting(name)
-        _check(options, name, used=setting is not None and (setting.client or setting.producer in _PRODUCER))
-    return parse_producer_properties(resolve_names(properties))
-
-
-def _check(options: Options, name: str, *, used: object) -> None:
-    is_known = find_setting(name) is not None or is_ignored(name) or name in UNSUPPORTED
-    if is_known and not used:
-        options.refuse(f"kafka.{name}", _NO_EFFECT)
+        is_used = setting is not None and (setting.client or getattr(setting, client) in _USED[client])
+        if not is_used and (setting is not None or is_ignored(name) or name in UNSUPPORTED):
+            options.refuse(f"kafka.{name}", "this property of Kafka has no effect in this source")
+    return _PARSERS[client](resolve_names(properties))
 
 
 def progress_group(options: Options, properties: dict[str, str]) -> str | None:

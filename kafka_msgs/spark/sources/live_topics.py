@@ -61,13 +61,10 @@ def _assigned(options: Options, text: str) -> tuple[TopicPartition, ...]:
 class LiveTopics:
     """Requests metadata and offsets from the brokers, on the driver. It connects on first use."""
 
-    def __init__(
-        self, properties: Mapping[str, str], subscription: LiveSubscription, *, committed: bool, skips_late: bool = True
-    ) -> None:
+    def __init__(self, properties: Mapping[str, str], subscription: LiveSubscription, *, committed: bool) -> None:
         self._client = Client(ClientConfig.from_properties(properties))
         self._subscription = subscription
         self._committed = committed
-        self._skips_late = skips_late
 
     def partitions(self) -> list[TopicPartition]:
         """Return the current partitions of the subscription. Raises ``OptionError`` for a topic that does not exist."""
@@ -84,52 +81,41 @@ class LiveTopics:
             TopicPartition(name, number) for name in sorted({*wanted.topics, *names}) for number in range(found[name])
         ]
 
-    def at(self, times: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the offsets at given times, or the end of the partition if no record is that late."""
-        found = self._offsets(times)
-        late = [place for place, offset in found.items() if offset < 0]
-        return found | (self._offsets(dict.fromkeys(late, LATEST)) if late else {})
-
     def _offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the offsets at given times, ``EARLIEST`` or ``LATEST``, and -1 if no record is that late."""
         core = self._client.core
         steps = list_offsets(core, times, committed=self._committed, deadline=core.deadline(None))
         return {place: each.offset for place, each in self._client.run(steps).items()} if times else {}
 
     def ends(self) -> Offsets:
         """Return the current end of all partitions. With ``read_committed`` it is their last stable offset."""
-        return self.at(dict.fromkeys(self.partitions(), LATEST))
+        return self._offsets(dict.fromkeys(self.partitions(), LATEST))
 
-    def starting(self, position: StartingOffsets) -> Offsets:
-        """Return the current offsets of a start, for all partitions.
+    def resolved(self, position: StartingOffsets, prefix: str, *, skips_late: bool = True) -> Offsets:
+        """Return the current offsets of a start or an end, the ``prefix`` of its options, for all partitions.
 
-        Raises ``OptionError`` for a partition without a record at its time, unless ``skips_late`` is true.
+        A partition without a record at its time starts or ends at its end. Raises ``OptionError`` for such a partition
+        unless ``skips_late`` is true, and for a partition outside the subscription.
         """
-        found = self._resolved(position, "starting")
-        late = {place: offset for place, offset in found.items() if offset < 0}
-        if late and not self._skips_late:
-            reason = f"{min(late).topic}-{min(late).partition} has no record at or after this time"
-            raise OptionError(source="kafka-live", option=position.option("starting"), value=None, reason=reason)
-        return found | self.at(dict.fromkeys(late, LATEST))
-
-    def ending(self, position: StartingOffsets) -> Offsets:
-        """Return the current offsets of an end, for all partitions."""
-        found = self._resolved(position, "ending")
-        return found | self.at({place: LATEST for place, offset in found.items() if offset < 0})
-
-    def _resolved(self, position: StartingOffsets, prefix: str) -> Offsets:
-        """Return the offsets of a position, and -1 for a partition without a record at its time."""
         places = self.partitions()
         for topic, number in sorted({*position.offsets, *position.times} - {*places}):
-            reason = f"there is no partition {topic}-{number} in the subscription"
-            raise OptionError(source="kafka-live", option=position.option(prefix), value=None, reason=reason)
-        given = {place: position.offsets.get(place, position.time_of(place)) for place in places}
+            raise self._error(position, prefix, f"there is no partition {topic}-{number} in the subscription")
+        given = {place: position.at(place) for place in places}
         fixed = {place: offset for place, offset in given.items() if place in position.offsets and offset >= 0}
-        return self._offsets({place: time for place, time in given.items() if place not in fixed}) | fixed
+        found = self._offsets({place: time for place, time in given.items() if place not in fixed}) | fixed
+        late = [place for place, offset in found.items() if offset < 0]
+        if late and not skips_late:
+            first = f"{min(late).topic}-{min(late).partition}"
+            raise self._error(position, prefix, f"{first} has no record at or after this time")
+        return found | self._offsets(dict.fromkeys(late, LATEST))
+
+    def _error(self, position: StartingOffsets, prefix: str, reason: str) -> OptionError:
+        return OptionError(source="kafka-live", option=position.option(prefix), value=None, reason=reason)
 
     def starts(self, start: Offsets, places: Iterable[TopicPartition]) -> Offsets:
         """Return the start offsets: ``start``, and for new partitions their first record."""
         new = [place for place in places if place not in start]
-        return start | self.at(dict.fromkeys(new, EARLIEST))
+        return start | self._offsets(dict.fromkeys(new, EARLIEST))
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Commit the offsets of existing partitions to a group without members. Raises ``BrokerError``."""

@@ -19,9 +19,9 @@ from kafka_msgs.client import Client, ClientConfig, Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.client.producer import Delivery, ProducerConfig
 from kafka_msgs.errors import InternalError
-from kafka_msgs.spark.sources.live_properties import choose, producer_keywords
+from kafka_msgs.spark.sources.live_properties import choose, keywords
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
+from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
 __all__ = ["LiveCommitMessage", "LiveStreamWriter", "LiveWriteOptions", "LiveWriter"]
 
@@ -29,8 +29,8 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "topic": ("string",),
     "partition": WHOLE,
     "timestamp": ("timestamp",),
-    "key": ("binary", "string"),
-    "value": ("binary", "string"),
+    "key": DATA,
+    "value": DATA,
     "headers": ("array",),
 }
 """The writable columns and their accepted types."""
@@ -62,13 +62,10 @@ class LiveWriteOptions:
         """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
         for name in _OF_SPARK:
             options.text(name)
-        topic = options.text("topic")
-        check_columns(options, schema, _COLUMNS)
-        if topic is None and "topic" not in schema.names:
-            options.refuse("topic", "it is needed if the rows have no column topic")
+        topic = sink_topic(options, schema, _COLUMNS)
         properties = options.properties("kafka.")
-        producer = producer_keywords(options, properties)
-        acks = None if options.text("acks") is None else _ACKS[options.choice("acks", tuple(_ACKS), "")]
+        producer = keywords(options, properties, "producer")
+        acks = _ACKS.get(options.choice("acks", tuple(_ACKS), ""))
         producer["acks"] = choose(options, "acks", producer.get("acks"), acks, _ACKS["all"])
         compression = options.text("compression")
         producer["compression"] = choose(options, "compression", producer.get("compression"), compression, None)
@@ -76,12 +73,7 @@ class LiveWriteOptions:
         found = options.text("transactionalId")
         if found is not None and topic is None:
             options.refuse("topic", "it is needed with a transactionalId")
-        return cls(
-            properties=properties,
-            topic=topic,
-            producer=producer,
-            transactional_id=found,
-        )
+        return cls(properties=properties, topic=topic, producer=producer, transactional_id=found)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
         """Write all rows, and wait for their acknowledgement. Raises the error of the first undelivered record."""
@@ -116,18 +108,14 @@ class LiveWriteOptions:
         waiting: list[Delivery] = []
         for batch in batches:
             waiting = _unfinished(waiting)
-            for topic, record in self._records(batch):
-                waiting.append(producer.send(topic, **record))
+            for record in records_in(batch):
+                topic = record.pop("topic", None)
+                waiting.append(producer.send(self.topic or topic, **record))
                 count += 1
         producer.flush()
         if _unfinished(waiting):
             raise InternalError(reason="records are on their way after a flush")
         return count
-
-    def _records(self, batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, Any]]]:
-        for record in records_in(batch):
-            topic = record.pop("topic", None)
-            yield self.topic or topic, record
 
 
 def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:

@@ -6,96 +6,62 @@ the data, ``log_rows`` converts parts to rows, ``log_stream`` implements streams
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from attrs import evolve
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
+from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter, Not
 from pyspark.sql.types import StructType
 
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.spark.sources.catalog_tables import restore_options, store_options
 from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
-from kafka_msgs.spark.sources.log_writing import LogSinkOptions, LogWriter
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options, check_schema
-from kafka_msgs.spark.sources.read_plan import FilterObserver, LogReader, ReadPlan
+from kafka_msgs.spark.sources.log_writing import LogWriter
+from kafka_msgs.spark.sources.options import Options, OptionSource
+from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
 
-__all__ = ["KafkaLogSource", "decoded_columns", "log_reading", "reading_of", "selected_columns"]
+__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading", "reading_of"]
+
+_LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
 def log_reading(options: Options) -> RowOptions:
     """Return the row options from the options of ``kafka-log``. Also raises ``UnknownNameError``."""
-    columns, decoded = selected_columns(options.names("columns"), list(decoded_columns(options)))
-    return reading_of(options, columns, decoded)
+    return reading_of(options, decoded_rows(options))
 
 
-def reading_of(
-    options: Options, columns: Sequence[str] | None, decoded: Sequence[DecodedColumnSpec] = ()
-) -> RowOptions:
-    """Return the row options from the options of a source. Raises ``OptionError`` and ``UnknownColumnError``."""
-    mode = options.choice("mode", MODES, PERMISSIVE)
-    return RowOptions(
-        columns=log_columns(columns, decoded, mode),
-        decoded=tuple(decoded),
-        mode=mode,
+def reading_of(options: Options, rows: RowOptions) -> RowOptions:
+    """Return row options with the options for reading batches in files. Raises ``OptionError``."""
+    usual = DEFAULT_READ_OPTIONS
+    return evolve(
+        rows,
         control=options.flag("control", False),
         options=ReadOptions(
-            check_crc=options.flag("checkCrc", DEFAULT_READ_OPTIONS.check_crc),
-            max_decompressed_bytes=options.size("maxDecompressed", DEFAULT_READ_OPTIONS.max_decompressed_bytes),
-            max_elements=options.count("maxElements", DEFAULT_READ_OPTIONS.max_elements),
+            check_crc=options.flag("checkCrc", usual.check_crc),
+            max_decompressed_bytes=options.size("maxDecompressed", usual.max_decompressed_bytes),
+            max_elements=options.count("maxElements") or usual.max_elements,
         ),
     )
 
 
-class KafkaLogSource(DataSource):
-    """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
+def decoded_rows(options: Options, *, without: Collection[str] = ()) -> RowOptions:
+    """Return the columns, their decoding and the mode from the options of a source.
 
-    fs_options: ClassVar[FilesystemOptions] = NO_OPTIONS
-    """The filesystem options of the session."""
-    pushes_filters: ClassVar[bool] = False
-    """Whether the session passes filters to sources. Spark refuses readers with ``pushFilters`` if it does not."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = dict(options)
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name of the source."""
-        return "kafka-log"
-
-    def schema(self) -> StructType:
-        """Return the columns."""
-        reader, _ = self._read(StructType())
-        return store_options(reader.reading.schema, self._options)
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a table."""
-        reader, _ = self._read(schema)
-        return FilterObserver(reader.plan, reader.reading) if self.pushes_filters else reader
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return the reader of a stream."""
-        return LogStreamReader(*self._read(schema))
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
-        options = Options(self.name(), self._options)
-        writing = LogSinkOptions.of(options, schema, overwrite=overwrite)
-        options.done()
-        return LogWriter(writing)
-
-    def _read(self, schema: StructType) -> tuple[LogReader, StreamOptions]:
-        options = Options(self.name(), restore_options(schema, self._options), self.fs_options)
-        found = LogReader(ReadPlan.of(self.name(), options), log_reading(options)), StreamOptions.of(options)
-        options.done()
-        check_schema(self.name(), schema, found[0].reading.schema)
-        return found
+    Requested columns may be nested (``decodedValue.offset``). ``without`` contains columns that the source does not
+    support. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``.
+    """
+    mode, asked, decoded = options.mode(), options.names("columns"), list(_decoded_columns(options))
+    if asked is not None:
+        decoded = [_with_paths(each, asked) for each in decoded]
+        names = {each.name for each in decoded}
+        asked = tuple(own if (own := name.partition(".")[0]) in names else name for name in asked)
+    columns = log_columns(asked, mode, decoded, source=options.source, without=without)
+    return RowOptions(columns=columns, decoded=tuple(decoded), mode=mode)
 
 
-def decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
+def _decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
     """Yield the columns decoded from keys and values that the options of a source request."""
     for name, message, version in (
         ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
@@ -105,17 +71,73 @@ def decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
             yield DecodedColumnSpec(name, resolve_message(message), version)
 
 
-def selected_columns(
-    columns: tuple[str, ...] | None, decoded: Sequence[DecodedColumnSpec]
-) -> tuple[tuple[str, ...] | None, list[DecodedColumnSpec]]:
-    """Return the columns and their decoded fields. Requested columns may be nested (``decodedValue.offset``)."""
-    if columns is None:
-        return None, list(decoded)
-    own, inside = list(columns), []
-    for each in decoded:
-        start = f"{each.name}."
-        paths = tuple(name.removeprefix(start) for name in columns if name.startswith(start))
-        if paths:
-            own = [name for name in own if not name.startswith(start)] + [each.name]
-        inside.append(evolve(each, columns=paths) if paths and each.name not in columns else each)
-    return tuple(own), inside
+def _with_paths(decoded: DecodedColumnSpec, asked: Sequence[str]) -> DecodedColumnSpec:
+    """Return a decoded column with only the requested fields, or with all if the column itself is requested."""
+    start = f"{decoded.name}."
+    paths = tuple(name.removeprefix(start) for name in asked if name.startswith(start))
+    return evolve(decoded, columns=paths) if paths and decoded.name not in asked else decoded
+
+
+class KafkaLogReader(LogReader):
+    """Reads the rows of ``kafka-log``. Raises the errors of wrong options."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(ReadPlan.of(options), log_reading(options))
+
+
+class FilterObserver(KafkaLogReader):
+    """Reads the parts of a plan, and logs a warning for filters that options could apply before reading.
+
+    It leaves all filters to Spark, whose plan of a DataFrame has the files for one set of filters: another use of the
+    DataFrame in the same query would get the rows of the wrong filter.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Return all filters."""
+        columns = {name for each in filters for name in _columns_of(each)}
+        for column, option in (("topic", "topics"), ("partition", "partitions")):
+            if column in columns and getattr(self.plan, option) is None:
+                text = "%s reads all files for a filter on %s; select them with the option %s"
+                _LOG.warning(text, self.plan.source, column, option)
+        return filters
+
+
+def _columns_of(given: Filter) -> tuple[str, ...]:
+    child = given.child if isinstance(given, Not) else given
+    return tuple(getattr(child, "attribute", ()))[:1]
+
+
+class FileSource(OptionSource):
+    """A data source over log files, as a table and as a stream."""
+
+    def table(self, options: Options) -> Any:
+        """Return the reader of a table, which accepts the options of streams."""
+        StreamOptions.of(options)
+        return super().table(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return the reader of a stream."""
+        found: DataSourceStreamReader = self._read(
+            lambda options: LogStreamReader(self.reader_type(options), StreamOptions.of(options)), schema
+        )
+        return found
+
+
+class KafkaLogSource(FileSource):
+    """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
+
+    label = "kafka-log"
+    reader_type = KafkaLogReader
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
+        return self._parsed(lambda options: LogWriter(options, schema, overwrite=overwrite)).begin()
+
+
+class ObservedLogSource(KafkaLogSource):
+    """The same source for a session that passes filters. Without this, Spark refuses readers with ``pushFilters``."""
+
+    def table(self, options: Options) -> Any:
+        """Return the reader of a table. Streams have no filters."""
+        StreamOptions.of(options)
+        return FilterObserver(options)

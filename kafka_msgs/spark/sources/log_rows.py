@@ -1,12 +1,13 @@
 """Conversion of the batches in a file part to rows: record columns, typed keys and values, and damage.
 
-Defines the columns of ``kafka-log`` and the behaviour of the modes. ``kafka_msgs.columns`` converts records to columns,
-and ``splits`` determines the parts.
+Defines the columns of ``kafka-log``, the behaviour of the modes, and the rules for the content of an offset range: its
+batches, and damage that may have contained records of it. ``kafka_msgs.columns`` converts records to columns, and
+``splits`` determines the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,41 +16,32 @@ import pyarrow.compute as pc
 from attrs import evolve, frozen
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
-from kafka_msgs.binary_layouts import CONTROL, TRANSACTIONAL
 from kafka_msgs.columns import decode_column, record_schema, walk_record_table
+from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.columns.log_table import (
     DEFAULT_COLUMNS,
     FROM_RECORDS,
+    BatchSelection,
+    damage_row,
     fault_in_file,
-    in_microseconds,
+    log_rows,
     select_columns,
-    with_header_names,
 )
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
-from kafka_msgs.filesystems.path_resolution import GONE, LogFile
-from kafka_msgs.log.batch_runs import Item, RunLimits
-from kafka_msgs.log.file_scan import AnyBatch
-from kafka_msgs.log.transaction_index import TransactionIndex
+from kafka_msgs.filesystems.path_resolution import GONE
+from kafka_msgs.filesystems.segment_lookup import copy_of_part, stated_offset
+from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
+from kafka_msgs.log.faults import skip_faults
+from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
-from kafka_msgs.records.batch import BatchRun
-from kafka_msgs.spark.functions import error_texts
-from kafka_msgs.spark.sources.offset_options import LARGEST
-from kafka_msgs.spark.sources.offset_range import walk_range
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
-from kafka_msgs.spark.sources.read_committed import TransactionTrail
-from kafka_msgs.spark.sources.splits import FilePart, is_cut_tail, local_copy_of
+from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
+from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["DecodedColumnSpec", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_in", "rows_of"]
-
-FROM_FILES: Final[Mapping[str, Callable[[LogFile], Any]]] = {
-    "topic": lambda file: file.topic,
-    "partition": lambda file: file.partition,
-    "file": lambda file: file.name,
-}
-"""The columns that all records of a file share."""
+__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_of"]
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 _USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
@@ -99,8 +91,8 @@ class RowOptions:
 
 def log_columns(
     asked: Sequence[str] | None,
-    decoded: Sequence[DecodedColumnSpec],
     mode: str,
+    decoded: Sequence[DecodedColumnSpec] = (),
     *,
     source: str = "kafka-log",
     without: Container[str] = (),
@@ -128,19 +120,14 @@ def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
     must exist, it raises ``LogFileError`` in every mode.
     """
     try:
-        with local_copy_of(part) as (path, shift):
-            yield from rows_in(path, part, reading, shift)
+        with copy_of_part(part.file, part.start, part.end) as (path, shift):
+            yield from PartRows(part, reading, shift).run(path)
     except FileNotFoundError as error:
         fault = LogFileError(file=part.file.name, position=part.start, skipped=part.size, reason=GONE)
         fault.__cause__ = error
         if reading.must_exist:
             raise fault from error
-        yield from _PartRows(part, reading, 0).handle_fault(fault)
-
-
-def rows_in(path: Path, part: FilePart, reading: RowOptions, shift: int = 0) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part whose bytes are in ``path``, from byte ``shift`` of the file on; like ``rows_of``."""
-    return _PartRows(part, reading, shift).run(path)
+        yield from PartRows(part, reading).handle_fault(fault)
 
 
 class RowMaker:
@@ -153,58 +140,37 @@ class RowMaker:
         self.schema = arrow_schema(reading.schema)
         self._mode = reading.mode
         self._known = known
-        self._decoded = {each.name: each for each in reading.decoded if each.name in self.schema.names}
+        self._decoded = [each for each in reading.decoded if each.name in self.schema.names]
         sources = {FROM_RECORDS[name] for name in self.schema.names if name in FROM_RECORDS}
-        sources |= {each.source for each in self._decoded.values()}
-        self.sources = sorted(sources or {"magic"})
+        self.sources = sorted(sources.union(each.source for each in self._decoded) or {"magic"})
         """The required record columns."""
 
     def rows(self, records: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of records. The mode ``DROPMALFORMED`` drops unreadable rows."""
-        made: dict[str, pa.Array] = {}
-        texts: list[pa.StringArray] = []
-        for name, decoded in self._decoded.items():
-            made[name], text = self._decode(decoded, records.column(decoded.source))
-            texts += [text] if text is not None else []
-        errors = pc.coalesce(*texts) if texts else None
-        arrays = [self._array(each, records, made, errors) for each in self.schema]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        return rows.filter(errors.is_null()) if errors and self._mode == DROPMALFORMED else rows
-
-    def _decode(self, decoded: DecodedColumnSpec, data: pa.Array) -> tuple[pa.Array, pa.StringArray | None]:
         on_error: Any = "raise" if self._mode == FAILFAST else "null"
-        found = decode_column(data, decoded.message, decoded.version, columns=decoded.columns, on_error=on_error)
-        if not found.error_count:
-            return found.values, None
-        return found.values, error_texts(found.errors, f"{decoded.name}: {decoded.message.INFO.name}")
-
-    def _array(
-        self, wanted: pa.Field, records: pa.RecordBatch, made: dict[str, pa.Array], errors: pa.Array | None
-    ) -> pa.Array:
-        count = records.num_rows
-        if wanted.name in made:
-            return made[wanted.name]
-        if wanted.name == ERROR:
-            return pa.nulls(count, wanted.type) if errors is None else errors
-        if wanted.name in self._known:
-            return pa.repeat(pa.scalar(self._known[wanted.name], wanted.type), count)
-        found = records.column(FROM_RECORDS[wanted.name])
-        if wanted.name == "timestamp":
-            return in_microseconds(found)
-        return with_header_names(found, wanted.type) if wanted.name == "headers" else found
+        made, errors = {**self._known}, pa.nulls(records.num_rows, pa.string())
+        for each in self._decoded:
+            data = records.column(each.source)
+            found = decode_column(data, each.message, each.version, columns=each.columns, on_error=on_error)
+            made[each.name] = found.values
+            errors = pc.coalesce(errors, error_texts(found.errors, f"{each.name}: {each.message.INFO.name}"))
+        rows = log_rows(self.schema, made | {ERROR: errors}, records)
+        drops = self._mode == DROPMALFORMED and errors.null_count < len(errors)
+        return rows.filter(errors.is_null()) if drops else rows
 
 
-class _PartRows:
+class PartRows:
     """One pass over one part. ``shift`` is the position of the local file's first byte in the original file."""
 
-    def __init__(self, part: FilePart, reading: RowOptions, shift: int) -> None:
+    def __init__(self, part: FilePart, reading: RowOptions, shift: int = 0) -> None:
         self._part = part
         self._reading = reading
         self._shift = shift
-        self._known: dict[str, Any] = {name: of(part.file) for name, of in FROM_FILES.items()}
+        self._known = {"topic": part.file.topic, "partition": part.file.partition, "file": part.file.name}
         self._maker = RowMaker(reading, self._known)
 
     def run(self, path: Path) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the part, whose bytes are in the local file ``path``; like ``rows_of``."""
         offsets, needed = self._part.offsets, self._maker.sources
         columns = needed if offsets is None else sorted({*needed, "offset"})
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(columns) else walk_record_table
@@ -226,42 +192,58 @@ class _PartRows:
         start, options = self._part.start - self._shift, evolve(self._reading.options, zero_copy=True)
         transactions = self._part.transactions
         if isinstance(transactions, TransactionTrail):
-            transactions = transactions.followed()
-        for item in walk_range(path, options, self._part.offsets, start, self._limits(transactions)):
-            if isinstance(item, BatchRun | LogFileError | RecordError) or self._is_wanted(item, transactions):
-                yield item
-
-    def _limits(self, transactions: TransactionIndex | None) -> RunLimits:
-        """Return limits that select batches without examining each one."""
-        stop, without, last = self._part.end - self._shift, 0 if self._reading.control else CONTROL, LARGEST
-        if transactions is not None:
-            without |= TRANSACTIONAL if transactions.aborted else 0
-            last = last if transactions.last_stable_offset is None else transactions.last_stable_offset - 1
-        return RunLimits(stop=stop, without=without, last=last)
-
-    def _is_wanted(self, batch: AnyBatch, transactions: TransactionIndex | None) -> bool:
-        if not self._reading.control and isinstance(batch, RecordBatch) and batch.is_control:
-            return False
-        return transactions is None or not transactions.is_hidden(batch)
+            transactions = follow(transactions)
+        selection = BatchSelection(transactions, self._reading.control)
+        limits = selection.limits(self._part.end - self._shift)
+        return filter(selection.has, _walk_range(path, options, self._part.offsets, start, limits))
 
     def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
         """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""
-        fault = self._fault(error)
+        # The error may refer to a local copy of a part.
+        fault = fault_in_file(error, self._part.file.name, self._shift)
         if self._reading.mode == PERMISSIVE:
-            yield self._row(fault)
+            yield damage_row(self._maker.schema, self._known, fault)
         elif self._reading.mode == FAILFAST and not self._is_being_written(fault):
             raise fault from fault.__cause__
 
     def _is_being_written(self, fault: LogFileError) -> bool:
         return self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
 
-    def _fault(self, error: Any) -> LogFileError:
-        """Return an error with this file's path and position, since it may refer to a local copy of a part."""
-        return fault_in_file(error, self._part.file.name, self._shift)
 
-    def _row(self, fault: LogFileError) -> pa.RecordBatch:
-        """Return the row of damage: its location and reason. All other columns are null."""
-        known = self._known | {"batchPosition": fault.position, ERROR: str(fault)}
-        schema = self._maker.schema
-        arrays = [pa.array([known.get(each.name)], each.type) for each in schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+def _walk_range(
+    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: RunLimits
+) -> Iterator[Item]:
+    """Yield the batches of a file, from a byte on, that may contain records of a range, and the damage between them.
+
+    Batches within the limits are yielded as runs. Damage belongs to the range unless the valid batches around it prove
+    that it contained no record of the range. Without a range, all batches are yielded up to the end of the limits. The
+    result depends only on the file and the range, not on the precision of the start position.
+    """
+    if offsets is None:
+        yield from walk_runs(FileScan(path, options, start=start), limits)
+        return
+    first = start
+    # Damage before the last batch that starts at or before the range is not in the range.
+    batches: Iterator[AnyBatch] = skip_faults(walk_log(path, options, start=start))
+    for batch in batches:
+        if batch.position >= limits.stop or stated_offset(batch) > offsets.start:
+            break
+        first = batch.position
+    # The batches around the last offset of the range are yielded one by one, because the range ends there.
+    within = evolve(limits, first=max(offsets.start, limits.first), last=min(offsets.end - 2, limits.last))
+    yield from _within(walk_runs(FileScan(path, options, start=first), within), offsets)
+
+
+def _within(items: Iterable[Item], offsets: OffsetRange) -> Iterator[Item]:
+    next_offset = offsets.start
+    for item in items:
+        if next_offset >= offsets.end:
+            return
+        if isinstance(item, LogFileError | RecordError):
+            yield item
+        elif isinstance(item, RecordBatch) and item.base_offset >= offsets.end:
+            return
+        else:
+            next_offset = item.last_offset + 1
+            if next_offset > offsets.start:
+                yield item

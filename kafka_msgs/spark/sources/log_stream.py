@@ -1,32 +1,43 @@
 """Log directories as streams: reads a growing log in micro-batches.
 
-Defines the options of a stream, and the ranges of its batches. A range has the same rows as in a table read.
-``log_offsets`` determines the start and end of the log. All state is in Spark's checkpoint.
+Defines the options of a stream, the ranges of its batches, and the positions in Spark's checkpoint, which contain all
+state. A range has the same rows as in a table read. Detects lost data: records removed by retention, an end that moved
+back, a deleted partition, a recreated topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from attrs import evolve, frozen
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.log_offsets import LogOffsets, Offsets, TailedLog
-from kafka_msgs.spark.sources.offset_bounds import OffsetBounds
-from kafka_msgs.spark.sources.offset_options import EARLIEST, StartingOffsets, limit_offsets
+from kafka_msgs.errors import OffsetPositionError, OptionError
+from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
+from kafka_msgs.spark.sources.offset_options import (
+    EARLIEST,
+    OffsetBounds,
+    Place,
+    StartingOffsets,
+    limit_offsets,
+    offsets_in,
+    to_json,
+)
 from kafka_msgs.spark.sources.options import Options
+from kafka_msgs.spark.sources.read_committed import follow, trail_of
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
+from kafka_msgs.spark.sources.remote_storage import read_if_there
 
 __all__ = ["LogStreamReader", "StreamOptions"]
+
+_Offsets: TypeAlias = dict[Place, int]
 
 
 @frozen(kw_only=True)
@@ -39,41 +50,178 @@ class StreamOptions:
     @classmethod
     def of(cls, options: Options) -> StreamOptions:
         """Parse the options. Raises ``OptionError``."""
+        fails = options.flag("failOnDataLoss", True)
+        return cls(fails_on_data_loss=fails, max_offsets=options.count("maxOffsetsPerTrigger"))
+
+
+class _Position(NamedTuple):
+    """A position in Spark's checkpoint: the next offset of each partition, and the known topic ids."""
+
+    offsets: _Offsets
+    topic_ids: Mapping[str, str]
+
+
+def _position(value: Any) -> _Position:
+    """Return the position in a checkpoint. Raises ``OptionError`` for another format."""
+    try:
+        topic_ids = {str(name): str(each) for name, each in value["topicIds"].items()}
+        return _Position(offsets_in(value["offsets"]), topic_ids)
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        reason = "it does not have the position of a stream of log files"
+        raise OptionError(source="kafka-log", option="checkpointLocation", value=value, reason=reason) from wrong
+
+
+@frozen
+class _TailedPartition:
+    """The current state of a partition: its segments, its log end offset, and the offset up to which it may be read.
+
+    With ``read_committed``, ``end`` may be higher than ``stable``, the start of the first open transaction.
+    """
+
+    files: tuple[LogFile, ...]
+    end: int
+    stable: int
+
+    @classmethod
+    def of(cls, files: tuple[LogFile, ...], *, committed: bool) -> _TailedPartition:
+        """Return the current state from files. Raises ``OSError``."""
+        end = files[-1].base_offset or 0
+        # A topic may be deleted after it was listed; the next listing shows that.
+        with suppress(FileNotFoundError):
+            end = SegmentLookup(files[-1]).end_offset()
+        unstable = follow(trail_of(files[-1:], LARGEST)[1]).last_stable_offset if committed else None
+        return cls(files, end, end if unstable is None else min(end, unstable))
+
+    @property
+    def first(self) -> int:
+        """The base offset of the first segment."""
+        return self.files[0].base_offset or 0
+
+    def at(self, position: StartingOffsets) -> int:
+        """Return the current offset of a position."""
+        found = position.offset_in(self.files[0], [lookup for lookup, _ in self._lookups()])
+        return self.stable if found == LARGEST else max(found, self.first)
+
+    def batch_end(self, offset: int) -> int:
+        """Return the end of the batch that reaches ``offset`` or follows it, so that batches are not split."""
+        for lookup, after in self._lookups():
+            if after >= offset and (found := lookup.batch_end(offset)) is not None:
+                return min(found, self.stable)
+        return self.stable
+
+    def resume_at(self, offset: int) -> tuple[int, str | None]:
+        """Return the offset to resume from after a read up to ``offset``, and the lost records, if any."""
+        if self.end < offset:
+            return self.end, f"it ends at offset {self.end}, before offset {offset}"
+        if offset < self.first:
+            return self.first, f"it begins at offset {self.first}, after offset {offset}"
+        return offset, None
+
+    def _lookups(self) -> Iterator[tuple[SegmentLookup, int]]:
+        """Yield a lookup for each segment, and the base offset of the next segment."""
+        for file, after in pairwise([*self.files, None]):
+            if file is not None:
+                end = LARGEST if after is None else after.base_offset or 0
+                yield SegmentLookup(file, end), end
+
+
+@frozen
+class _TailedLog:
+    """The current partitions of a log directory, and their topic ids."""
+
+    partitions: Mapping[Place, _TailedPartition]
+    topic_ids: Mapping[str, str]
+
+    @classmethod
+    def of(cls, source: str, files: Iterable[LogFile], *, committed: bool) -> _TailedLog:
+        """Return the current state from sorted files. Raises ``OptionError``, ``OSError`` and ``LogFileError``.
+
+        Files that are not segments in a partition directory cannot be part of a checkpoint, and are ignored.
+        """
+        own = [file for file in files if _place(file) is not None]
+        groups = {place: tuple(group) for place, group in groupby(own, key=_place) if place is not None}
+        if not groups:
+            reason = "a stream needs segments in directories of partitions"
+            raise OptionError(source=source, option="path", value=None, reason=reason)
+        heads = {topic: group[0].sibling(PARTITION_METADATA) for (topic, _), group in reversed(groups.items())}
+        found = ((topic, read_if_there(head, read_partition_metadata)) for topic, head in heads.items())
         return cls(
-            fails_on_data_loss=options.flag("failOnDataLoss", True),
-            max_offsets=options.count("maxOffsetsPerTrigger", 0) or None,
+            {place: _TailedPartition.of(group, committed=committed) for place, group in groups.items()},
+            {topic: str(metadata.topic_id) for topic, metadata in found if metadata is not None},
         )
+
+    @property
+    def files(self) -> list[LogFile]:
+        """The segments in order."""
+        return [file for each in self.partitions.values() for file in each.files]
+
+    def position(self, offsets: _Offsets) -> dict[str, Any]:
+        """Return offsets in this log as a position for the checkpoint."""
+        topics = {topic for topic, _ in offsets}
+        known = {topic: each for topic, each in sorted(self.topic_ids.items()) if topic in topics}
+        return {"offsets": to_json(offsets), "topicIds": known}
+
+    def resume_from(self, reached: _Position, *, fails: bool) -> _Offsets:
+        """Return the offsets to resume from in the partitions of a position.
+
+        If records were lost, raises ``OffsetPositionError`` with ``fails``. Without it, reading resumes at the first
+        remaining record, and deleted partitions are skipped.
+        """
+        found = {}
+        for place, offset in reached.offsets.items():
+            resumed, lost = self._resume_at(place, offset, reached.topic_ids.get(place[0]))
+            if lost is not None and fails:
+                reason = f"{lost}: records were lost (failOnDataLoss)"
+                raise OffsetPositionError(topic=place[0], partition=place[1], reason=reason)
+            if resumed is not None:
+                found[place] = resumed
+        return found
+
+    def _resume_at(self, place: Place, offset: int, topic_id: str | None) -> tuple[int | None, str | None]:
+        partition, now = self.partitions.get(place), self.topic_ids.get(place[0])
+        if partition is None:
+            return None, "it is not there any more"
+        if topic_id is not None and now is not None and topic_id != now:
+            return partition.first, f"the topic was created again: its id is {now}, and was {topic_id}"
+        return partition.resume_at(offset)
+
+
+def _place(file: LogFile) -> Place | None:
+    if file.topic is None or file.partition is None or file.base_offset is None or not file.path.endswith(".log"):
+        return None
+    return file.topic, file.partition
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the growing partitions of a plan, with the reader of a table."""
 
     def __init__(self, reader: LogReader, following: StreamOptions) -> None:
-        reader.plan.bounds.check_stream(reader.plan.source)
-        if reader.plan.tier is not None:
+        self.plan: ReadPlan = reader.plan
+        self.plan.bounds.check_stream(self.plan.source)
+        if self.plan.tier is not None:
             reason = "a stream reads the log directory of a broker; read what is in remote storage as a table"
-            raise OptionError(source=reader.plan.source, option="remoteLayout", value=None, reason=reason)
+            raise OptionError(source=self.plan.source, option="remoteLayout", value=None, reason=reason)
         self.reader = reader
         if following.fails_on_data_loss:
-            self.reader.reading = evolve(reader.reading, must_exist=True)
+            reader.reading = evolve(reader.reading, must_exist=True)
         self.following = following
-        self._target: Offsets | None = None
+        self.schema = reader.schema
+        self._target: _Offsets | None = None
 
-    @property
-    def plan(self) -> ReadPlan:
-        """The read plan."""
-        return self.reader.plan
+    def __getstate__(self) -> dict[str, Any]:
+        """Omit the plan, because tasks have their own parts."""
+        return self.__dict__ | {"plan": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
         now = self._now()
         self.plan.check_places(now.files)
         starting = self.plan.bounds.starting
-        return now.position({place: each.at(starting) for place, each in now.partitions.items()}).to_json()
+        return now.position({place: each.at(starting) for place, each in now.partitions.items()})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch. With a limit, it does not split record batches."""
-        now, reached = self._now(), LogOffsets.from_json(start)
+        now, reached = self._now(), _position(start)
         begin = self._begin(now, reached)
         end = {place: max(begin[place], stop) for place, stop in self._ends(now).items()}
         if isinstance(limit, ReadMaxRows):
@@ -83,7 +231,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 for place, stop in end.items()
             }
         known = {place: offset for place, offset in begin.items() if place in reached.offsets}
-        return now.position(known | end).to_json()
+        return now.position(known | end)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of a batch."""
@@ -97,13 +245,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
         """Return the current end of the partitions, for the progress of the stream."""
         now = self._now()
-        return now.position(self._ends(now)).to_json()
+        return now.position(self._ends(now))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the splits of a batch. Raises ``OffsetPositionError`` if some of its records no longer exist."""
-        now, stop = self._now(), LogOffsets.from_json(end)
-        self._goes_on(now, stop)
-        begin = self._begin(now, LogOffsets.from_json(start))
+        now, stop = self._now(), _position(end)
+        self._resume_from(now, stop)
+        begin = self._begin(now, _position(start))
         bounds = OffsetBounds(StartingOffsets(EARLIEST, begin), StartingOffsets(EARLIEST, stop.offsets))
         # A batch ends before a truncated tail, so no warning is needed.
         plan = evolve(self.plan, bounds=bounds, reports_truncated_tails=True)
@@ -116,17 +264,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Do nothing: the checkpoint contains the offsets."""
 
-    def _now(self) -> TailedLog:
-        return TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
+    def _now(self) -> _TailedLog:
+        return _TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
 
-    def _goes_on(self, now: TailedLog, reached: LogOffsets) -> Offsets:
-        return now.goes_on(reached, fails=self.following.fails_on_data_loss)
+    def _resume_from(self, now: _TailedLog, reached: _Position) -> _Offsets:
+        return now.resume_from(reached, fails=self.following.fails_on_data_loss)
 
-    def _begin(self, now: TailedLog, start: LogOffsets) -> Offsets:
+    def _begin(self, now: _TailedLog, start: _Position) -> _Offsets:
         """Return the start offsets; a new partition starts at its first record."""
-        return {place: each.first for place, each in now.partitions.items()} | self._goes_on(now, start)
+        return {place: each.first for place, each in now.partitions.items()} | self._resume_from(now, start)
 
-    def _ends(self, now: TailedLog) -> Offsets:
+    def _ends(self, now: _TailedLog) -> _Offsets:
         """Return the current ends of the partitions, limited to the recorded end."""
         ends = {place: each.stable for place, each in now.partitions.items()}
         target = self._target

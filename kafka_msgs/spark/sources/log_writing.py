@@ -36,9 +36,9 @@ from kafka_msgs.log.writers.small_files import format_offset_checkpoint, replace
 from kafka_msgs.records import NO_TIMESTAMP, CompressionType
 from kafka_msgs.spark.sources.offset_options import Place
 from kafka_msgs.spark.sources.options import Options
-from kafka_msgs.spark.sources.sink_rows import WHOLE, check_columns, records_in
+from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
-__all__ = ["LogSinkOptions", "LogWriter", "WrittenPartition", "WrittenPartitions"]
+__all__ = ["LogWriter", "WrittenPartitions"]
 
 _SOURCE: Final = "kafka-log"
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -48,14 +48,13 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "timestamp": ("timestamp",),
     "timestampMs": WHOLE,
     "timestampType": WHOLE,
-    "key": ("binary", "string"),
-    "value": ("binary", "string"),
+    "key": DATA,
+    "value": DATA,
     "headers": ("array",),
     "leaderEpoch": WHOLE,
     "_error": ("string",),
 }
 """The writable columns and their accepted types."""
-_PASSED_ON: Final = frozenset({"key", "value", "headers", "offset"})
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LARGEST: Final = 2**31 - 1
 _BROKERS_TIME: Final = 1
@@ -65,62 +64,43 @@ _OLD: Final = "old"
 
 
 @frozen
-class WrittenPartition:
-    """A partition that a task has written: its location, its first offset, and the offset after its last record."""
-
-    place: Place
-    directory: Path
-    first: int
-    end: int
-
-
-@frozen
 class WrittenPartitions(WriterCommitMessage):
-    """The partitions that a task has written."""
+    """The partitions that a task has written: the location of each, and the offset after its last record."""
 
-    partitions: tuple[WrittenPartition, ...]
+    partitions: tuple[tuple[Place, Path, int], ...]
 
 
-@frozen(kw_only=True)
-class LogSinkOptions:
-    """The options of the sink: destination and write settings."""
+def _name(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
 
-    home: Path
-    topic: str | None
-    layout: LogWriteOptions
-    overwrite: bool
-    run: str
-    """The name of the directory for incomplete output."""
 
-    @classmethod
-    def of(cls, options: Options, schema: StructType, *, overwrite: bool) -> LogSinkOptions:
-        """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
-        check_columns(options, schema, _COLUMNS)
-        topic = options.text("topic")
-        if topic is None and "topic" not in schema.names:
-            options.refuse("topic", "it is needed if the rows have no column topic")
+class LogWriter(DataSourceArrowWriter):
+    """Writes a table. Partitions are moved to their final location only when all are written.
+
+    Raises ``OptionError``, including for a column that cannot be written.
+    """
+
+    def __init__(self, options: Options, schema: StructType, *, overwrite: bool) -> None:
+        self.topic = sink_topic(options, schema, _COLUMNS)
         if "partition" not in schema.names:
             options.refuse("columns", "the column partition is needed: it says which directory a row belongs to")
         path, *more = options.paths()
         if more:
             options.refuse("path", "one directory is needed")
         names = tuple(codec.name.lower() for codec in CompressionType)
-        return cls(
-            home=local_directory(_SOURCE, path),
-            topic=topic,
-            layout=LogWriteOptions(
-                codec=CompressionType[options.choice("compression", names, "none").upper()],
-                batch_bytes=_below_2_gib(options, "batchBytes", DEFAULT_LAYOUT.batch_bytes),
-                segment_bytes=_below_2_gib(options, "segmentBytes", DEFAULT_LAYOUT.segment_bytes),
-            ),
-            overwrite=overwrite,
-            run=f"{_STAGING}{uuid4().hex}",
+        self.home = local_directory(_SOURCE, path)
+        self.layout = LogWriteOptions(
+            codec=CompressionType[options.choice("compression", names, "none").upper()],
+            batch_bytes=_below_2_gib(options, "batchBytes", DEFAULT_LAYOUT.batch_bytes),
+            segment_bytes=_below_2_gib(options, "segmentBytes", DEFAULT_LAYOUT.segment_bytes),
         )
+        self.overwrite = overwrite
+        self.staging = self.home / f"{_STAGING}{uuid4().hex}"
 
-    @property
-    def staging(self) -> Path:
-        """The directory for incomplete output."""
-        return self.home / self.run
+    def begin(self) -> LogWriter:
+        """Create the directory for incomplete output."""
+        self.staging.mkdir(parents=True)
+        return self
 
     def target(self, place: Place) -> Path:
         """Return the directory of a partition. Raises ``OptionError`` if it exists and must not be replaced."""
@@ -130,49 +110,38 @@ class LogSinkOptions:
             raise OptionError(source=_SOURCE, option="mode", value="append", reason=reason)
         return found
 
-
-def _below_2_gib(options: Options, name: str, default: int) -> int:
-    found = options.size(name, default)
-    if found > _LARGEST:
-        options.refuse(name, "it is below 2 GiB")
-    return found
-
-
-def _name(place: Place) -> str:
-    return f"{place[0]}-{place[1]}"
-
-
-class LogWriter(DataSourceArrowWriter):
-    """Writes a table. Partitions are moved to their final location only when all are written."""
-
-    def __init__(self, writing: LogSinkOptions) -> None:
-        self.writing = writing
-        writing.staging.mkdir(parents=True)
-
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a task as complete partitions."""
-        directory = self.writing.staging / uuid4().hex
+        directory, writers = self.staging / uuid4().hex, dict[Place, PartitionWriter]()
         # The driver created the parent directory, so tasks on machines without the shared filesystem fail here.
         directory.mkdir()
-        task = _Task(self.writing, directory)
         try:
             for batch in iterator:
                 for record in records_in(batch):
-                    task.add(record)
-            return task.close()
+                    place = _place(record, self.topic)
+                    if place not in writers:
+                        self.target(place)
+                        writers[place] = PartitionWriter(directory / _name(place), self.layout)
+                    _append(writers[place], record)
+            for writer in writers.values():
+                writer.close()
         except BaseException:
-            task.abandon()
+            for writer in writers.values():
+                writer.discard()
+            shutil.rmtree(directory, ignore_errors=True)
             raise
+        ends = ((place, writer.directory, writer.next_offset) for place, writer in writers.items())
+        return WrittenPartitions(tuple(ends))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Move the partitions to their final location. Raises ``OptionError`` if two tasks wrote the same partition."""
         written = [each for found in messages if isinstance(found, WrittenPartitions) for each in found.partitions]
         try:
-            _refuse_shared(written)
-            lock = DirectoryLock(self.writing.home)
+            _refuse_shared(place for place, _, _ in written)
+            lock = DirectoryLock(self.home)
             try:
-                _put_in_place(self.writing, written)
-                _note_offsets(self.writing.home, written)
+                self._put_in_place({place: directory for place, directory, _ in written})
+                _note_offsets(self.home, {place: end for place, _, end in written})
             finally:
                 lock.release()
         finally:
@@ -184,62 +153,53 @@ class LogWriter(DataSourceArrowWriter):
 
     def _remove(self) -> None:
         """Remove the staged output, after renaming it so that running tasks cannot add to it."""
-        gone = self.writing.staging.with_name(f"{self.writing.run}-gone")
+        gone = self.staging.with_name(f"{self.staging.name}-gone")
         with suppress(FileNotFoundError):
-            self.writing.staging.rename(gone)
+            self.staging.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
+    def _put_in_place(self, written: Mapping[Place, Path]) -> None:
+        """Rename all directories, or none. A replaced partition keeps its topic id."""
+        old = self.staging / _OLD
+        old.mkdir()
+        moved: list[tuple[Path, Path]] = []
+        try:
+            for place, directory in written.items():
+                target = self.target(place)
+                if target.exists():
+                    if (target / PARTITION_METADATA).exists():
+                        replace_file(directory / PARTITION_METADATA, (target / PARTITION_METADATA).read_bytes())
+                    moved.append((target, target.rename(old / target.name)))
+                moved.append((directory, directory.rename(target)))
+        except BaseException:
+            for before, now in reversed(moved):
+                now.rename(before)
+            raise
 
-class _Task:
-    """The partitions that one task writes, by topic and number."""
 
-    def __init__(self, writing: LogSinkOptions, directory: Path) -> None:
-        self._writing = writing
-        self._directory = directory
-        self._writers: dict[Place, PartitionWriter] = {}
+def _below_2_gib(options: Options, name: str, default: int) -> int:
+    found = options.size(name, default)
+    if found > _LARGEST:
+        options.refuse(name, "it is below 2 GiB")
+    return found
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Add a record to its partition. Raises ``RecordWriteError``."""
-        if "_error" in record:
-            raise RecordWriteError(field="_error", value=record["_error"], reason=f"no record: {record['_error']}")
-        place = _place(record, self._writing.topic)
-        writer = self._writers.get(place) or self._begin(place)
-        time = record.get("timestampMs", record.get("timestamp", NO_TIMESTAMP))
-        broker_has_set = record.get("timestampType") == _BROKERS_TIME and time >= 0
-        content = {name: record[name] for name in _PASSED_ON if name in record}
-        writer.append(
-            content.pop("key", None),
-            content.pop("value", None),
-            timestamp=time,
-            leader_epoch=record.get("leaderEpoch", 0),
-            log_append_timestamp=time if broker_has_set else None,
-            **content,
-        )
 
-    def _begin(self, place: Place) -> PartitionWriter:
-        self._writing.target(place)
-        writer = self._writers[place] = PartitionWriter(self._directory / _name(place), self._writing.layout)
-        return writer
-
-    def close(self) -> WrittenPartitions:
-        """Complete all partitions."""
-        for writer in self._writers.values():
-            writer.close()
-        return WrittenPartitions(
-            tuple(
-                WrittenPartition(place, writer.directory, writer.first_offset or 0, writer.next_offset)
-                for place, writer in self._writers.items()
-            )
-        )
-
-    def abandon(self) -> None:
-        """Remove all written partitions."""
-        for writer in self._writers.values():
-            writer.discard()
-        shutil.rmtree(self._directory, ignore_errors=True)
+def _append(writer: PartitionWriter, record: Mapping[str, Any]) -> None:
+    time = record.get("timestampMs", record.get("timestamp", NO_TIMESTAMP))
+    broker_has_set = record.get("timestampType") == _BROKERS_TIME and time >= 0
+    writer.append(
+        record.get("key"),
+        record.get("value"),
+        timestamp=time,
+        leader_epoch=record.get("leaderEpoch", 0),
+        log_append_timestamp=time if broker_has_set else None,
+        **{name: record[name] for name in ("headers", "offset") if name in record},
+    )
 
 
 def _place(record: Mapping[str, Any], topic: str | None) -> Place:
+    if "_error" in record:
+        raise RecordWriteError(field="_error", value=record["_error"], reason=f"no record: {record['_error']}")
     name = topic or record.get("topic")
     if name is None or _TOPIC.fullmatch(name) is None or set(name) == {"."}:
         raise RecordWriteError(field="topic", value=name, reason="it is not the name of a topic")
@@ -249,39 +209,18 @@ def _place(record: Mapping[str, Any], topic: str | None) -> Place:
     return name, number
 
 
-def _refuse_shared(written: Iterable[WrittenPartition]) -> None:
-    shared = sorted(place for place, count in Counter(each.place for each in written).items() if count > 1)
+def _refuse_shared(places: Iterable[Place]) -> None:
+    shared = sorted(place for place, count in Counter(places).items() if count > 1)
     if shared:
         reason = f'{_name(shared[0])} was written by more than one task: use repartition("topic", "partition") first'
         raise OptionError(source=_SOURCE, option="partition", value=None, reason=reason)
 
 
-def _put_in_place(writing: LogSinkOptions, written: Iterable[WrittenPartition]) -> None:
-    """Rename all directories, or none. A replaced partition keeps its topic id."""
-    old = writing.staging / _OLD
-    old.mkdir()
-    moved: list[tuple[Path, Path]] = []
-    try:
-        for each in written:
-            target = writing.target(each.place)
-            if target.exists():
-                if (target / PARTITION_METADATA).exists():
-                    replace_file(each.directory / PARTITION_METADATA, (target / PARTITION_METADATA).read_bytes())
-                moved.append((target, target.rename(old / target.name)))
-            moved.append((each.directory, each.directory.rename(target)))
-    except BaseException:
-        for before, now in reversed(moved):
-            now.rename(before)
-        raise
-
-
-def _note_offsets(home: Path, written: Iterable[WrittenPartition]) -> None:
+def _note_offsets(home: Path, ends: Mapping[Place, int]) -> None:
     """Write the offsets of partitions to the checkpoint files: all records are flushed and committed."""
-    ends = {each.place: each.end for each in written}
     for name in CHECKPOINTS:
         path = home / name
         known = read_offset_checkpoint(path) if path.exists() else {}
         kept = {place: offset for place, offset in known.items() if place not in ends}
-        replace_file(
-            path, format_offset_checkpoint(kept | (ends if name in (RECOVERY_POINTS, HIGH_WATERMARKS) else {}))
-        )
+        own = ends if name in (RECOVERY_POINTS, HIGH_WATERMARKS) else {}
+        replace_file(path, format_offset_checkpoint({**kept, **own}))

@@ -1,23 +1,26 @@
-"""Start and end positions in the options of a source: keywords, times, or partition offsets and times. Also the JSON
-format of offsets, and the share of each partition in a stream batch.
+"""Start and end positions in the options of a source: keywords, times, or partition offsets and times.
 
-Names and formats match Spark's own source ``kafka``. ``live_topics`` resolves positions in topics of running brokers,
-and ``offset_bounds`` in files. This module uses neither connections nor files.
+Also defines the JSON format of offsets, and the share of each partition in a stream batch. Names and formats match
+Spark's own source ``kafka``. ``live_topics`` resolves positions in topics of running brokers, and ``splits`` in files.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from math import ceil, floor
 from typing import Any, Final, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["EARLIEST", "LARGEST", "LATEST", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
+__all__ = ["EARLIEST", "LATEST", "OffsetBounds", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
 
 Place: TypeAlias = tuple[str, int]
 """A partition: its topic and its number."""
@@ -25,8 +28,6 @@ P = TypeVar("P", bound=Place)
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-LARGEST: Final = 2**63 - 1
-"""The largest offset and the largest time."""
 _TIME: Final = re.compile(r"[0-9]{1,19}")
 _NAMES: Final = {"earliest": EARLIEST, "latest": LATEST}
 _FORMS: Final = {
@@ -35,6 +36,12 @@ _FORMS: Final = {
     "OffsetsByTimestamp": 'milliseconds since the epoch are needed, such as {"topic": {"0": 1767225600000}}',
 }
 """The reasons for refusing the value of an option, by the end of its name."""
+_START: Final = "starting"
+_END: Final = "ending"
+_REFUSED: Final = {
+    _START: (LATEST, "reading cannot begin at the latest offset (-1)"),
+    _END: (EARLIEST, "reading cannot end at the earliest offset (-2)"),
+}
 
 
 @frozen
@@ -56,16 +63,15 @@ class StartingOffsets:
         The options are ``Offsets``, ``Timestamp`` and ``OffsetsByTimestamp``. Raises ``OptionError``, including for two
         of them.
         """
-        readers = {"Offsets": _of_offsets, "Timestamp": _of_time, "OffsetsByTimestamp": _of_times}
-        given = {prefix + name: options.text(prefix + name) for name in readers}
-        used = [name for name, text in given.items() if text is not None]
-        if len(used) > 1:
-            options.refuse(used[1], f"it excludes {used[0]}")
-        for name in used:
+        given = {kind: text for kind in _FORMS if (text := options.text(prefix + kind)) is not None}
+        if len(given) > 1:
+            first, second, *_ = given
+            options.refuse(prefix + second, f"it excludes {prefix}{first}")
+        for kind, text in given.items():
             try:
-                return readers[name.removeprefix(prefix)](given[name] or "", default)
+                return _parsed(kind, text, default)
             except (ValueError, AttributeError, TypeError, RecursionError):
-                options.refuse(name, _FORMS[name.removeprefix(prefix)])
+                options.refuse(prefix + kind, _FORMS[kind])
         return cls(default)
 
     def option(self, prefix: str) -> str:
@@ -73,31 +79,79 @@ class StartingOffsets:
         kind = "OffsetsByTimestamp" if self.times else "Timestamp" if self.time >= 0 else "Offsets"
         return f"{prefix}{kind}"
 
-    def time_of(self, place: Place) -> int:
-        """Return the time of a partition without an offset."""
-        return self.times.get(place, self.time)
+    def at(self, place: Place) -> int:
+        """Return the offset or the time of a partition, ``EARLIEST`` or ``LATEST``."""
+        return self.offsets.get(place, self.times.get(place, self.time))
+
+    def offset_in(self, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+        """Return the offset in the partition of ``first``, or ``LARGEST`` for a position after its end."""
+        place = first.topic or "", -1 if first.partition is None else first.partition
+        known = self.at(place)
+        if place in self.offsets or known < 0:
+            return {EARLIEST: 0, LATEST: LARGEST}.get(known, known)
+        for segment in segments:
+            with suppress(FileNotFoundError):
+                if (found := segment.first_at(known)) is not None:
+                    return found
+        return LARGEST
 
 
-def _of_offsets(text: str, default: int) -> StartingOffsets:
-    name = text.lower()
-    return StartingOffsets(_NAMES[name]) if name in _NAMES else StartingOffsets(default, offsets_in(json.loads(text)))
-
-
-def _of_time(text: str, default: int) -> StartingOffsets:
-    if _TIME.fullmatch(text) is None:
-        raise ValueError(text)
-    return StartingOffsets(_time(int(text)))
-
-
-def _of_times(text: str, default: int) -> StartingOffsets:
-    times = {place: _time(time) for place, time in offsets_in(json.loads(text)).items()}
-    return StartingOffsets(default, times=times)
+def _parsed(kind: str, text: str, default: int) -> StartingOffsets:
+    if kind == "Timestamp":
+        return StartingOffsets(_time(int(text) if _TIME.fullmatch(text) else -1))
+    if kind == "Offsets" and text.lower() in _NAMES:
+        return StartingOffsets(_NAMES[text.lower()])
+    found = offsets_in(json.loads(text))
+    if kind == "Offsets":
+        return StartingOffsets(default, found)
+    return StartingOffsets(default, times={place: _time(number) for place, number in found.items()})
 
 
 def _time(number: int) -> int:
     if not 0 <= number <= LARGEST:
         raise ValueError(f"{number} is not a time")
     return number
+
+
+@frozen
+class OffsetBounds:
+    """The start and end positions of a read in each partition."""
+
+    starting: StartingOffsets = StartingOffsets(EARLIEST)
+    ending: StartingOffsets = StartingOffsets(LATEST)
+
+    @classmethod
+    def of(cls, options: Options) -> OffsetBounds:
+        """Parse the options. Raises ``OptionError``."""
+        found = cls(StartingOffsets.of(options, _START, EARLIEST), StartingOffsets.of(options, _END, LATEST))
+        for prefix, position in found._positions():
+            if any(offset < EARLIEST for offset in position.offsets.values()):
+                options.refuse(f"{prefix}Offsets", "an offset is not negative")
+        return found
+
+    def _positions(self) -> tuple[tuple[str, StartingOffsets], ...]:
+        return (_START, self.starting), (_END, self.ending)
+
+    def check_table(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that are invalid for a table."""
+        for prefix, position in self._positions():
+            wrong, reason = _REFUSED[prefix]
+            if wrong in (position.time, *position.offsets.values()):
+                raise OptionError(source=source, option=f"{prefix}Offsets", value=None, reason=reason)
+
+    def check_stream(self, source: str) -> None:
+        """Raise ``OptionError`` for bounds that are invalid for a stream, which has no end."""
+        if self.ending != StartingOffsets(LATEST):
+            reason = "a stream does not end"
+            raise OptionError(source=source, option=self.ending.option(_END), value=None, reason=reason)
+
+    def check_places(self, source: str, there: Container[tuple[str | None, int | None]]) -> None:
+        """Raise ``OptionError`` for a partition in the options that is not ``there``."""
+        for prefix, position in self._positions():
+            for topic, number in (*position.offsets, *position.times):
+                if (topic, number) not in there:
+                    reason = f"there is no partition {topic}-{number}"
+                    raise OptionError(source=source, option=position.option(prefix), value=None, reason=reason)
 
 
 def offsets_in(value: Any) -> dict[Place, int]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, TimestampType
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, ShortType, StringType, TimestampType
 
 from kafka_msgs.columns.log_table import in_microseconds
 from kafka_msgs.columns.objects import timestamps
@@ -21,14 +21,14 @@ from kafka_msgs.records import ControlType
 from kafka_msgs.schema import fields
 from kafka_msgs.spark.sources.internal import (
     BINARY,
-    InternalSource,
-    InternalTable,
+    InternalReader,
     RecordType,
     TypedRows,
     decoded,
     record_types,
     scatter,
 )
+from kafka_msgs.spark.sources.log import FileSource
 from kafka_msgs.spark.spark_types import arrow_schema
 
 __all__ = ["KafkaOffsetsSource"]
@@ -47,37 +47,34 @@ _OF_VALUES: Final = {
     "topicId": "topic_id",
 }
 """The columns of commits that come from the value, and their fields."""
+_TEXT, _INT, _LONG, _TIME = StringType(), IntegerType(), LongType(), TimestampType()
 
 
-class OffsetsTable(InternalTable):
-    """The records of ``__consumer_offsets``."""
+class OffsetsReader(InternalReader):
+    """Reads the records of ``__consumer_offsets``."""
 
-    source = "kafka-offsets"
     topic = _TOPIC
-    layout = (
-        "recordType", "version", "group", "topic", "topicPartition", "committedOffset", "leaderEpoch", "metadata",
-        "commitTimestamp", "expireTimestamp", "topicId", "tombstone", "transactional", "producerId", "logPartition",
-        "logOffset", "logTimestamp", "key", "value", "file",
-    )  # fmt: skip
-    from_log: ClassVar[Mapping[str, str]] = {
+    columns: ClassVar[Mapping[str, DataType | str | None]] = {
+        "recordType": _TEXT,
+        "version": ShortType(),
+        "group": _TEXT,
+        "topic": _TEXT,
+        "topicPartition": _INT,
+        "committedOffset": _LONG,
+        "leaderEpoch": _INT,
+        "metadata": _TEXT,
+        "commitTimestamp": _TIME,
+        "expireTimestamp": _TIME,
+        "topicId": _TEXT,
+        "tombstone": BooleanType(),
         "transactional": "transactional",
         "producerId": "producerId",
         "logPartition": "partition",
         "logOffset": "offset",
         "logTimestamp": "timestamp",
+        "key": None,
+        "value": None,
         "file": "file",
-    }
-    from_messages: ClassVar[Mapping[str, DataType]] = {
-        "group": StringType(),
-        "topic": StringType(),
-        "topicPartition": IntegerType(),
-        "committedOffset": LongType(),
-        "leaderEpoch": IntegerType(),
-        "metadata": StringType(),
-        "commitTimestamp": TimestampType(),
-        "expireTimestamp": TimestampType(),
-        "topicId": StringType(),
-        "tombstone": BooleanType(),
     }
     usual_form = BINARY
 
@@ -111,18 +108,12 @@ class OffsetsTable(InternalTable):
                 values, errors = decoded(getattr(typed, part).take(places), message, part, tuple(wanted.values()))
                 for column, place in wanted.items():
                     content = pc.struct_field(values, place)
-                    is_time = isinstance(self.from_messages[column], TimestampType)
-                    content = in_microseconds(timestamps(content)) if is_time else content
+                    content = in_microseconds(timestamps(content)) if self.columns[column] is _TIME else content
                     found.setdefault(column, []).append((places, content))
                 wrong += [scatter([(places, errors)], count)] if errors.null_count < len(errors) else []
-        made = {name: scatter(parts, count) for name, parts in found.items()}
-        none = {
-            each.name: pa.nulls(count, each.type)
-            for each in arrow_schema(self.schema)
-            if each.name in self.from_messages
-        }
-        tombstones = pc.and_(typed.names.is_valid(), typed.value.is_null())
-        return none | made | {"tombstone": tombstones}, wrong
+        made = {each.name: pa.nulls(count, each.type) for each in arrow_schema(self.schema)}
+        made |= {name: scatter(parts, count) for name, parts in found.items()}
+        return made | {"tombstone": pc.and_(typed.names.is_valid(), typed.value.is_null())}, wrong
 
     def _wanted(self, type_: RecordType) -> Iterator[tuple[str, type[Message], dict[str, str]]]:
         """Yield the required decodings of a record type: the part, the message class, and the fields by column."""
@@ -136,10 +127,11 @@ class OffsetsTable(InternalTable):
                 yield part, message, wanted
 
 
-class KafkaOffsetsSource(InternalSource):
+class KafkaOffsetsSource(FileSource):
     """The data source ``kafka-offsets``; the documentation of Spark sources describes its options and columns."""
 
-    table = OffsetsTable
+    label = "kafka-offsets"
+    reader_type = OffsetsReader
 
 
 def _end(number: int) -> str:

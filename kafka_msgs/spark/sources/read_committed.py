@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import Final
 
 from attrs import frozen
 
@@ -30,17 +31,17 @@ from kafka_msgs.filesystems.path_resolution import (
     open_file,
     small_copy,
 )
+from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
-from kafka_msgs.spark.sources.offset_options import LARGEST
-from kafka_msgs.spark.sources.remote_files import RemoteSegmentFile
-from kafka_msgs.spark.sources.segment_lookup import SegmentLookup
+from kafka_msgs.spark.sources.remote_storage import RemoteSegmentFile
 
-__all__ = ["TransactionTrail", "trail_of"]
+__all__ = ["TransactionTrail", "follow", "trail_of"]
 
 _SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
 _FACTS: Final = header_struct("base_offset", "size", "magic", "last_offset_delta")
+_FIRST: Final = attrgetter("first")
 _MOST_HEADERS: Final = 64
 """The maximum number of headers between an index entry and the offset of a snapshot."""
 _SHARE: Final = 100
@@ -66,49 +67,31 @@ class TransactionTrail:
         """The offset from which batches after the snapshot determine the committed records."""
         return min((self.offset, *self.begun.values()))
 
-    @property
-    def size(self) -> int:
-        """The size of the batches after the snapshot in bytes."""
-        return sum(file.size for file in self.files) - self.start
-
-    def decided(self) -> TransactionIndex:
-        """Return the transactions that affect offsets below ``open_from``."""
-        return TransactionIndex(dict(self.aborted))
-
-    def followed(self) -> TransactionIndex:
-        """Return the transactions up to the end of the log. Files deleted in the meantime are skipped.
-
-        Raises ``OSError``.
-        """
-        return _followed(self)
-
-    def marks(self, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
-        """Yield the transaction marks in the batches of files. Raises ``OSError``."""
-        for file in files:
-            start = self.start if file is self.files[0] else 0
-            with local_copy(file, start, file.size) as (path, shift):
-                marks = walk_marks(path, start - shift)
-                yield from (
-                    _read_of(file, marks, file is self.files[0]) if isinstance(file, RemoteSegmentFile) else marks
-                )
-
-
-def _read_of(file: RemoteSegmentFile, marks: Iterable[TransactionMark], is_first: bool) -> Iterator[TransactionMark]:
-    """Yield the marks at the offsets that are read from a segment. Earlier marks are read from the file before it."""
-    return (mark for mark in marks if (is_first or file.first <= mark.base_offset) and mark.base_offset < file.end)
-
 
 @lru_cache(maxsize=1)
-def _followed(trail: TransactionTrail) -> TransactionIndex:
-    """Follow a trail once for all parts of a split, which are read sequentially."""
+def follow(trail: TransactionTrail) -> TransactionIndex:
+    """Return the transactions up to the end of the log. Files deleted in the meantime are skipped.
+
+    A trail is followed once for all parts of a split, which are read sequentially. Raises ``OSError``.
+    """
     left = [file for file in trail.files if file.size]
     while True:
         left = [file for file in left if is_there(file)]
         try:
-            return replay_marks(trail.marks(left), trail.begun, trail.aborted)
+            return replay_marks(_marks(trail, left), trail.begun, trail.aborted)
         except FileNotFoundError:
             if all(map(is_there, left)):
                 raise
+
+
+def _marks(trail: TransactionTrail, files: Iterable[LogFile]) -> Iterator[TransactionMark]:
+    for file in files:
+        # A remote segment is read up to its end; marks before its first offset are read from the file before it.
+        first, end = (file.first, file.end) if isinstance(file, RemoteSegmentFile) else (0, LARGEST)
+        first, start = (0, trail.start) if file is trail.files[0] else (first, 0)
+        with local_copy(file, start, file.size) as (path, shift):
+            marks = walk_marks(path, start - shift)
+            yield from (mark for mark in marks if first <= mark.base_offset < end)
 
 
 def trail_of(
@@ -127,50 +110,43 @@ def trail_of(
         segments = directory.segments
         trail = directory.trail(files[0], end)
     here = not any(file.root for file in (*files[:1], *trail.files))
-    return segments, trail, here or trail.size * _SHARE <= sum(each.size for each in segments)
-
-
-class _Place(NamedTuple):
-    """The start of the batches from an offset on: the index of a segment, and a byte position in it."""
-
-    segment: int
-    start: int
+    unread = sum(file.size for file in trail.files) - trail.start
+    return segments, trail, here or unread * _SHARE <= sum(each.size for each in segments)
 
 
 class _Directory:
     """The directory of a partition, from a single listing."""
 
     def __init__(self, file: LogFile) -> None:
-        beside = list_siblings(file)
-        self.segments = sorted((each for each in beside.values() if each.is_segment), key=_first)
-        self._beside = beside
+        self._beside = list_siblings(file)
+        self.segments = sorted((each for each in self._beside.values() if each.is_segment), key=_FIRST)
 
     def trail(self, first: LogFile, end: int) -> TransactionTrail:
         """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
-        begin = next(number for number, each in enumerate(self.segments) if _same(each, first))
-        ends = [*(each.first for each in self.segments[1:]), LARGEST]
         listed: list[AbortedTransaction] = []
-        limit = LARGEST
-        for file, base_of_next in zip(self.segments[begin:], ends[begin:], strict=True):
-            found = self._aborted_in(file, base_of_next)
+        ends = [*map(_FIRST, self.segments[1:]), LARGEST]
+        for file, end_of_file in zip(self.segments, ends, strict=True):
+            if file.first < first.first:
+                continue
+            found = self._aborted_in(file, end_of_file)
             if found is None:
-                limit = file.first
-                break
+                return self._from_snapshot(listed, file.first)
             listed += found
             if found and found[-1].last_stable_offset >= end:
                 # When that transaction ended, no open transaction had begun before the end.
                 return TransactionTrail(_by_producer(listed), {}, LARGEST, (), 0)
-        return self._from_snapshot(listed, limit)
+        return self._from_snapshot(listed, LARGEST)
 
     def _from_snapshot(self, listed: Sequence[AbortedTransaction], limit: int) -> TransactionTrail:
         """Return the trail from the newest snapshot at or below ``limit``, or from the start without a snapshot."""
         snapshots = self._snapshots()
         for offset in sorted((each for each in snapshots if each <= limit), reverse=True):
-            place = self._place(offset)
-            begun = self._begun(snapshots[offset], offset) if place else None
-            if place is not None and begun is not None:
+            number = bisect_right(self.segments, offset, key=_FIRST) - 1
+            start = _place_within(self.segments[number], offset) if number >= 0 else None
+            begun = None if start is None else self._begun(snapshots[offset], offset)
+            if start is not None and begun is not None:
                 aborted = _by_producer(each for each in listed if each.last_offset < offset)
-                return TransactionTrail(aborted, begun, offset, tuple(self.segments[place.segment :]), place.start)
+                return TransactionTrail(aborted, begun, offset, tuple(self.segments[number:]), start)
         return TransactionTrail({}, {}, 0, tuple(self.segments), 0)
 
     def _aborted_in(self, file: LogFile, end: int) -> list[AbortedTransaction] | None:
@@ -188,28 +164,14 @@ class _Directory:
                 producers = read_producer_snapshot(path).producer_entries
         except (LogFileError, FileNotFoundError):
             return None
-        begun = {each.producer_id: each.current_txn_first_offset for each in producers}
-        begun = {producer: first for producer, first in begun.items() if first >= 0}
+        open_ = (each for each in producers if each.current_txn_first_offset >= 0)
+        begun = {each.producer_id: each.current_txn_first_offset for each in open_}
         return begun if all(first < offset for first in begun.values()) else None
 
     def _snapshots(self) -> dict[int, LogFile]:
         """Return the snapshots by offset."""
         named = ((_SNAPSHOT.fullmatch(name), file) for name, file in self._beside.items())
         return {int(match["offset"]): file for match, file in named if match}
-
-    def _place(self, offset: int) -> _Place | None:
-        """Return the start of the batches from an offset on, or None if it cannot be found in the log."""
-        number = bisect_right(self.segments, offset, key=_first) - 1
-        if number < 0:
-            return None
-        file = self.segments[number]
-        if file.base_offset == offset:
-            return _Place(number, 0)
-        try:
-            start = _place_within(file, offset)
-        except FileNotFoundError:
-            return None
-        return None if start is None else _Place(number, start)
 
 
 class _TierDirectory(_Directory):
@@ -228,7 +190,9 @@ class _TierDirectory(_Directory):
         if isinstance(file, RemoteSegmentFile) and file.no_aborted:
             return []
         sides = [file.sibling_with_suffix(ending) for ending in (".index", ".txnindex")]
-        offsets, index = _found(sides)
+        unknown = [side for side in sides if side is not None and not isinstance(side, FileSlice)]
+        sizes = dict(zip(unknown, stat_files(unknown), strict=True))
+        offsets, index = (sizes.get(side, side) if side is not None else None for side in sides)
         found = None if offsets is None else _listed(index)
         return found and [each for each in found if file.first <= each.last_offset < end]
 
@@ -239,21 +203,6 @@ class _TierDirectory(_Directory):
     def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
         file = snapshot.sibling_with_suffix(".snapshot") if isinstance(snapshot, RemoteSegmentFile) else snapshot
         return None if file is None else super()._begun(file, offset)
-
-
-def _found(sides: Sequence[LogFile | None]) -> list[LogFile | None]:
-    """Return the files of a segment with their sizes, and None for each missing file."""
-    unknown = [side for side in sides if side is not None and not isinstance(side, FileSlice)]
-    sizes = dict(zip(unknown, stat_files(unknown), strict=True))
-    return [sizes.get(side, side) if side is not None else None for side in sides]
-
-
-def _first(segment: LogFile) -> int:
-    return segment.first
-
-
-def _same(one: LogFile, other: LogFile) -> bool:
-    return one.path == other.path and one.first == other.first
 
 
 def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
@@ -269,18 +218,22 @@ def _listed(index: LogFile | None) -> list[AbortedTransaction] | None:
 
 
 def _place_within(file: LogFile, offset: int) -> int | None:
-    at = SegmentLookup(file).position_before(offset)
-    with open_file(file) as data:
-        for _ in range(_MOST_HEADERS):
-            header = data.read_at(HEADER_SIZE, at)
-            if len(header) < HEADER_SIZE:
-                return None
-            base, size, magic, delta = _FACTS.unpack(header)
-            if magic != 2 or size + LENGTH_AND_OFFSET_STRUCT < HEADER_SIZE or base >= offset:
-                return at if magic == 2 and base >= offset else None
-            at += size + LENGTH_AND_OFFSET_STRUCT
-            if base + delta + 1 >= offset:
-                return at if base + delta + 1 == offset and at <= file.size else None
+    """Return the start of the batches from an offset on in a segment, or None if it cannot be found."""
+    if file.base_offset == offset:
+        return 0
+    with suppress(FileNotFoundError):
+        at = SegmentLookup(file).position_before(offset)
+        with open_file(file) as data:
+            for _ in range(_MOST_HEADERS):
+                header = data.read_at(HEADER_SIZE, at)
+                if len(header) < HEADER_SIZE:
+                    return None
+                base, size, magic, delta = _FACTS.unpack(header)
+                if magic != 2 or size + LENGTH_AND_OFFSET_STRUCT < HEADER_SIZE or base >= offset:
+                    return at if magic == 2 and base >= offset else None
+                at += size + LENGTH_AND_OFFSET_STRUCT
+                if base + delta + 1 >= offset:
+                    return at if base + delta + 1 == offset and at <= file.size else None
     return None
 
 
@@ -288,5 +241,4 @@ def _by_producer(entries: Iterable[AbortedTransaction]) -> dict[int, list[tuple[
     found: dict[int, list[tuple[int, int]]] = {}
     for each in entries:
         found.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
-    ascending = all(one < two for spans in found.values() for one, two in pairwise(spans))
-    return found if ascending else {producer: sorted(spans) for producer, spans in found.items()}
+    return {producer: sorted(spans) for producer, spans in found.items()}

@@ -10,31 +10,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import evolve, field, frozen
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition, Not
+from attrs import evolve, frozen
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.location import mask_uri
-from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import LogFile, log_files
 from kafka_msgs.spark.sources.log_rows import RowOptions, rows_of
-from kafka_msgs.spark.sources.offset_bounds import OffsetBounds
-from kafka_msgs.spark.sources.options import MODES, PERMISSIVE, Options
-from kafka_msgs.spark.sources.remote_options import PartitionFilter, RemoteStorageOptions
+from kafka_msgs.spark.sources.offset_options import OffsetBounds, Place
+from kafka_msgs.spark.sources.options import PERMISSIVE, READ_COMMITTED, Options
+from kafka_msgs.spark.sources.remote_storage import RemoteStorageOptions
 from kafka_msgs.spark.sources.splits import (
     FilePart,
-    find_truncated_tails,
     last_files,
-    parts_of,
+    selected_parts,
     splits_of,
+    truncated_tails,
     with_transactions,
 )
 
-__all__ = ["FilterObserver", "LogReader", "ReadPlan"]
+__all__ = ["LogReader", "ReadPlan"]
 
 _SPLIT_BYTES: Final = 32 * 2**20
-_UNCOMMITTED: Final = "read_uncommitted"
-_COMMITTED: Final = "read_committed"
 _LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
@@ -48,26 +47,26 @@ class ReadPlan:
     committed: bool
     reports_truncated_tails: bool
     """Whether a truncated last batch becomes a row. If not, the driver logs a warning."""
-    topic: str | None = None
+    topic: str | None
     """The topic to read, in addition to files whose directory is not named after a topic; None for all topics."""
-    topics: tuple[str, ...] | None = None
-    partitions: tuple[int, ...] | None = None
+    topics: tuple[str, ...] | None
+    partitions: tuple[int, ...] | None
     """The topics and partition numbers to read from the paths; None for all."""
-    bounds: OffsetBounds = field(factory=OffsetBounds)
-    fs_options: FilesystemOptions = NO_OPTIONS
+    bounds: OffsetBounds
+    fs_options: FilesystemOptions
     """The filesystem options."""
-    tier: RemoteStorageOptions | None = None
+    tier: RemoteStorageOptions | None
     """The options of remote storage; None for broker files."""
 
     @classmethod
-    def of(cls, source: str, options: Options, topic: str | None = None) -> ReadPlan:
+    def of(cls, options: Options, topic: str | None = None) -> ReadPlan:
         """Return the plan from the options of a source. Raises ``OptionError``."""
         return cls(
-            source=source,
+            source=options.source,
             paths=options.paths(),
             split_bytes=options.size("splitBytes", _SPLIT_BYTES),
-            committed=options.choice("isolation", (_UNCOMMITTED, _COMMITTED), _UNCOMMITTED) == _COMMITTED,
-            reports_truncated_tails=options.choice("mode", MODES, PERMISSIVE) == PERMISSIVE,
+            committed=options.isolation() == READ_COMMITTED,
+            reports_truncated_tails=options.mode() == PERMISSIVE,
             topic=topic,
             topics=None if topic else options.names("topics"),
             partitions=options.numbers("partitions"),
@@ -86,18 +85,17 @@ class ReadPlan:
     def splits_in(self, listed: Iterable[LogFile]) -> list[tuple[FilePart, ...]]:
         """Return the parts of listed files. Raises ``OSError``."""
         files = [file for file in listed if file.size]
-        parts = [part for each in self.bounds.stretches(files) for part in parts_of(each, self.split_bytes)]
+        parts = list(selected_parts(files, self.bounds, self.split_bytes))
         if not self.reports_truncated_tails:
             last = last_files(files)
             parts = [evolve(part, may_be_cut=part.file in last) for part in parts]
-            for error in find_truncated_tails(part for part in parts if part.may_be_cut):
+            for error in truncated_tails(part for part in parts if part.may_be_cut):
                 _LOG.warning("%s", error)
         return splits_of(with_transactions(parts, files) if self.committed else parts, self.split_bytes)
 
     def files(self) -> list[LogFile]:
         """Return the existing files. Raises ``OptionError`` and ``OSError``."""
-        files = self._listed()
-        own = [file for file in files if self.topic is None or file.topic in (None, self.topic)]
+        own = [file for file in self._listed() if self.topic is None or file.topic in (None, self.topic)]
         if not own:
             raise self._missing(f"segment of {self.topic}")
         for attribute, wanted in (("topic", self.topics), ("partition", self.partitions)):
@@ -111,16 +109,15 @@ class ReadPlan:
     def _listed(self) -> list[LogFile]:
         if self.tier is None:
             return log_files(self.source, self.paths, fs_options=self.fs_options)
+        return self.tier.files(self.paths, self._selects)
+
+    def _selects(self, place: Place) -> bool:
         topics = (self.topic,) if self.topic else self.topics
-        return self.tier.files(self.source, self.paths, PartitionFilter(topics, self.partitions), self.fs_options)
+        return (topics is None or place[0] in topics) and (self.partitions is None or place[1] in self.partitions)
 
     def check_places(self, files: Iterable[LogFile]) -> None:
         """Raise ``OptionError`` for a partition in the options without a file."""
-        there = {(file.topic, file.partition) for file in files}
-        for option, topic, number in self.bounds.places():
-            if (topic, number) not in there:
-                reason = f"there is no partition {topic}-{number}"
-                raise OptionError(source=self.source, option=option, value=None, reason=reason)
+        self.bounds.check_places(self.source, {(file.topic, file.partition) for file in files})
 
     def _missing(self, what: str) -> OptionError:
         reason = f"there is no {what}"
@@ -130,9 +127,10 @@ class ReadPlan:
 class LogReader(DataSourceReader):
     """Reads the parts of a plan."""
 
-    def __init__(self, plan: ReadPlan, reading: RowOptions) -> None:
+    def __init__(self, plan: ReadPlan, reading: RowOptions, schema: StructType | None = None) -> None:
         self.plan = plan
         self.reading = reading
+        self.schema = schema or reading.schema
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the plan, because its paths may be a list of all logs, and tasks have their own parts."""
@@ -150,32 +148,3 @@ class LogReader(DataSourceReader):
     def rows(self, part: FilePart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         return rows_of(part, self.reading)
-
-
-class FilterObserver(LogReader):
-    """Reads the parts of a plan, and logs a warning for filters that options could apply before reading.
-
-    It leaves all filters to Spark, whose plan of a DataFrame has the files for one set of filters: another use of the
-    DataFrame in the same query would get the rows of the wrong filter.
-    """
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Return all filters."""
-        columns = {name for each in filters for name in _columns_of(each)}
-        for column, option, given in (
-            ("topic", "topics", self.plan.topics),
-            ("partition", "partitions", self.plan.partitions),
-        ):
-            if column in columns and given is None:
-                _LOG.warning(
-                    "%s reads all files for a filter on %s; select them with the option %s",
-                    self.plan.source,
-                    column,
-                    option,
-                )
-        return filters
-
-
-def _columns_of(given: Filter) -> tuple[str, ...]:
-    child = given.child if isinstance(given, Not) else given
-    return tuple(getattr(child, "attribute", ()))[:1]

@@ -14,20 +14,29 @@ from pyspark.sql.types import StructType
 
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["WHOLE", "check_columns", "records_in"]
+__all__ = ["DATA", "WHOLE", "records_in", "sink_topic"]
 
 WHOLE: Final = ("integer", "long", "short", "byte")
 """The integer types."""
+DATA: Final = ("binary", "string")
+"""The types of keys and values."""
 _BYTES: Final = frozenset({"key", "value"})
 
 
-def check_columns(options: Options, schema: StructType, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise ``OptionError`` for an unknown column, or for a column of another type."""
+def sink_topic(options: Options, schema: StructType, known: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Return the topic for all rows, or None if the rows have a column with it.
+
+    Raises ``OptionError`` for a missing topic, for an unknown column, and for a column of another type.
+    """
     for column in schema:
         if column.dataType.typeName() not in known.get(column.name, ()):
             there = ", ".join(f"{name} ({' or '.join(types)})" for name, types in known.items())
             reason = f"the column {column.name} ({column.dataType.typeName()}) cannot be written: there are {there}"
             options.refuse("columns", reason)
+    topic = options.text("topic")
+    if topic is None and "topic" not in schema.names:
+        options.refuse("topic", "it is needed if the rows have no column topic")
+    return topic
 
 
 def records_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:

@@ -1,16 +1,15 @@
-"""Lookups in a segment by offset or time, through its indexes.
+"""Lookups in a segment by offset or time, and its cut positions, on any filesystem.
 
-Implements the lookups, on any filesystem. They read only the used part of the indexes, and a few batches of the
-segment. An index entry is trusted only if a valid batch with matching offsets is at its position, because a wrong
-position would lose rows. ``offset_bounds`` chooses the segments.
+Lookups read only the used part of the indexes, and a few batches of the segment. An index entry is trusted only if a
+valid batch with matching offsets is at its position, because a wrong position would lose rows.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from contextlib import suppress
-from itertools import pairwise, takewhile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, pairwise
 from operator import itemgetter
 from pathlib import Path
 from struct import Struct, error
@@ -19,7 +18,6 @@ from typing import Final, NamedTuple
 from pyarrow import NativeFile
 
 from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
-from kafka_msgs.columns.python import stated_offset
 from kafka_msgs.errors import RecordError
 from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, open_file
 from kafka_msgs.log.faults import skip_faults
@@ -27,10 +25,11 @@ from kafka_msgs.log.file_scan import AnyBatch, walk_headers, walk_log
 from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT
 from kafka_msgs.log.mapped_file import map_file
 from kafka_msgs.records import Record, RecordBatch, read_batches
-from kafka_msgs.spark.sources.offset_options import LARGEST
 
-__all__ = ["SegmentLookup", "sound_batch"]
+__all__ = ["LARGEST", "SegmentLookup", "copy_of_part", "sound_batch", "stated_offset"]
 
+LARGEST: Final = 2**63 - 1
+"""The largest offset and the largest time."""
 _FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
 """The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
 
@@ -38,6 +37,8 @@ It is a multiple of the entry sizes of both indexes.
 """
 _STEP: Final = 2**16
 """The minimum number of bytes per read during a search for a record from batch to batch."""
+_INTERVAL: Final = 4096
+"""The number of bytes between two entries without an index, as in the indexes of a broker."""
 _PLACE: Final = itemgetter(0)
 
 
@@ -67,19 +68,17 @@ class SegmentLookup:
         """
         entries = self._offset_entries()
         at = bisect_right(entries, offset, key=_PLACE) - 1
-        place = entries[at].found if at >= 0 else 0 if entries else self._by_headers(offset)[0]
-        batch = self._batch(place) if place else None
-        return place if batch is not None and stated_offset(batch) <= offset else 0
+        batch = self._batch(entries[at].found) if at >= 0 else None
+        return entries[at].found if batch is not None and stated_offset(batch) <= offset else 0
 
     def position_after(self, offset: int) -> int:
         """Return the start of a valid batch, or the end of the file, with no record below ``offset`` after it."""
         entries = self._offset_entries()
         # The batches of an entry end with its offset, so all batches from the next entry on are later.
         at = bisect_left(entries, offset - 1, key=_PLACE) + 1
-        place = entries[at].found if at < len(entries) else None if entries else self._by_headers(offset)[1]
-        batch = self._batch(place) if place else None
+        batch = self._batch(entries[at].found) if at < len(entries) else None
         known = isinstance(batch, RecordBatch) and batch.base_offset >= offset
-        return place if place and known else self._file.size
+        return entries[at].found if known else self._file.size
 
     def first_at(self, timestamp: int) -> int | None:
         """Return the offset of the first record whose timestamp, in ms since the epoch, is ``timestamp`` or later.
@@ -93,25 +92,15 @@ class SegmentLookup:
         at = bisect_left(entries, timestamp, key=_PLACE)
         start = self.position_before(entries[at - 1].found) if at else 0
         middle = self.position_after(entries[at].found + 1) if at < len(entries) else self._file.size
-        for first, end in ((start, middle), (middle, self._file.size)):
-            found = self._first_between(first, end, timestamp)
-            if found is not None:
-                return found
-        return None
-
-    def _first_between(self, start: int, end: int, timestamp: int) -> int | None:
-        for batch in self._batches(start, end):
-            found = _first_in(batch, timestamp) if batch.max_timestamp >= timestamp else None
-            if found is not None:
-                return found
-        return None
+        late = (batch for batch in self._batches([start, middle]) if batch.max_timestamp >= timestamp)
+        return next((found for batch in late if (found := _first_in(batch, timestamp)) is not None), None)
 
     def end_offset(self) -> int:
         """Return the offset after the last valid batch, or the segment's base offset without any.
 
         An incomplete batch is still being written, and does not count yet.
         """
-        last = max((batch.last_offset for batch in self._batches(self.position_before(LARGEST))), default=-1)
+        last = max((batch.last_offset for batch in self._batches([self.position_before(LARGEST)])), default=-1)
         return max(self._base, last + 1)
 
     def batch_end(self, offset: int) -> int | None:
@@ -119,35 +108,24 @@ class SegmentLookup:
 
         The end of a batch is the offset after its last record.
         """
-        start, middle = self.position_before(offset - 1), self.position_after(offset)
-        for first, end in ((start, middle), (middle, self._file.size)):
-            for batch in self._batches(first, end):
-                if batch.last_offset + 1 >= offset:
-                    return batch.last_offset + 1
-        return None
+        batches = self._batches([self.position_before(offset - 1), self.position_after(offset)])
+        return next((batch.last_offset + 1 for batch in batches if batch.last_offset + 1 >= offset), None)
 
     def record_from(self, offset: int) -> Record | None:
         """Return the first record at or after an offset that is not a transaction marker, or None.
 
         The segment is read in small steps. Raises the errors of ``records`` of a batch.
         """
-        for batch in self._in_steps(self.position_before(offset)):
+        for batch in self._batches(self.cuts(self.position_before(offset), self._file.size, _STEP)):
             if batch.last_offset >= offset and not (isinstance(batch, RecordBatch) and batch.is_control):
                 for record in batch.records():
                     if record.offset >= offset:
                         return record
         return None
 
-    def _in_steps(self, start: int) -> Iterator[AnyBatch]:
-        for place in self.places(start, self._file.size):
-            if place - start >= _STEP and self._batch(place) is not None:
-                yield from self._batches(start, place)
-                start = place
-        yield from self._batches(start)
-
     def newest_time(self) -> int | None:
         """Return the latest timestamp, in ms since the epoch, from the last index entries and later batches."""
-        known = [batch.max_timestamp for batch in self._batches(self.position_before(LARGEST))]
+        known = [batch.max_timestamp for batch in self._batches([self.position_before(LARGEST)])]
         return max((each for each in (*known, self.last_time() or -1) if each >= 0), default=None)
 
     def last_time(self) -> int | None:
@@ -168,57 +146,54 @@ class SegmentLookup:
 
     @property
     def is_indexed(self) -> bool:
-        """Return whether an offset index exists. Without one, lookups start at the beginning. Raises ``OSError``."""
+        """Return whether positions of batches are known without reading the segment. Raises ``OSError``."""
         return bool(self._offset_entries())
 
-    def _batches(self, start: int, end: int | None = None) -> Iterator[AnyBatch]:
-        """Yield the valid batches that start between two bytes, by default up to the end of the file."""
-        stop = self._file.size if end is None else end
-        if start >= stop:
-            return
-        with local_copy(self._file, start, stop) as (path, shift):
-            batches: Iterator[AnyBatch] = skip_faults(walk_log(path, start=start - shift))
-            yield from takewhile(lambda batch: batch.position + shift < stop, batches)
+    @property
+    def places(self) -> list[int]:
+        """The positions where batches should start, from the index or, in local files, from batch headers."""
+        return [entry.found for entry in self._offset_entries()]
 
-    def places(self, start: int, end: int) -> Iterator[int]:
-        """Yield the positions between two bytes where batches should start, from the index or from batch headers.
+    def cuts(self, start: int, end: int, size: int, offset: int = -1) -> Iterator[int]:
+        """Yield ``start``, and positions of valid batches up to ``end`` that are at least ``size`` bytes apart.
 
-        Headers are only used in local files, because each one would be a request on a remote filesystem.
+        The last part is up to 50 % larger. Positions before a batch that starts at or before ``offset`` are left out.
         """
-        entries = self._offset_entries()
-        if entries:
-            found = iter(entry.found for entry in entries)
-        elif self._file.root:
-            return
-        else:
-            found = iter(each.position for each in walk_headers(map_file(Path(self._file.path)), start))
-        for position in found:
-            if position >= end:
-                return
-            if position > start:
-                yield position
+        first, half = start, max(size // 2, 1)
+        for place in self.places if end - start > size * 3 // 2 else ():
+            if place - first >= size and end - place >= half and (batch := self._batch(place)) is not None:
+                if stated_offset(batch) > offset:
+                    yield first
+                first = place
+        yield first
 
-    def _by_headers(self, offset: int) -> tuple[int, int | None]:
-        """Return the last batch that starts at or before an offset, and the first batch at or after it, if known."""
-        before = 0
-        if not self._file.root:
-            for each in walk_headers(map_file(Path(self._file.path))):
-                if each.base_offset >= offset:
-                    return (each.position if each.base_offset == offset else before), each.position
-                before = each.position
-        return before, None
+    def _batches(self, places: Iterable[int]) -> Iterator[AnyBatch]:
+        """Yield the valid batches from the first place on. Each part up to the next place is fetched when reached."""
+        for start, stop in pairwise(chain(places, [self._file.size])):
+            if start < stop:
+                with local_copy(self._file, start, stop) as (path, shift):
+                    batches: Iterator[AnyBatch] = skip_faults(walk_log(path, start=start - shift))
+                    for batch in batches:
+                        if batch.position + shift >= stop:
+                            break
+                        yield batch
 
     def _batch(self, position: int) -> AnyBatch | None:
-        if not 0 <= position < self._file.size:
+        if not 0 < position < self._file.size:
             return None
         with open_file(self._file) as data:
             return sound_batch(data, position)
 
     def _offset_entries(self) -> list[_Entry]:
+        """Return the entries of the offset index, or else entries from the headers of a local file.
+
+        Headers are only used in local files, because each one would be a request on a remote filesystem.
+        """
         if self._offsets is None:
             found = [_Entry(self._base + given, place) for given, place in self._entries(".index", OFFSET_LAYOUT)]
-            ascends = all(one.given < two.given and one.found < two.found for one, two in pairwise(found))
-            self._offsets = found if ascends else []
+            if not all(one.given < two.given and one.found < two.found for one, two in pairwise(found)):
+                found = []
+            self._offsets = found or ([] if self._file.root else list(_by_headers(self._file.path)))
         return self._offsets
 
     def _time_entries(self) -> list[_Entry]:
@@ -234,22 +209,52 @@ class SegmentLookup:
             if file is None:
                 return []
             with open_file(file) as data:
-                used = _used_part(data, layout.size)
+                return list(layout.iter_unpack(_used_part(data, layout.size)))
         except FileNotFoundError:
             return []
-        return list(layout.iter_unpack(used))
+
+
+def stated_offset(batch: AnyBatch) -> int:
+    """Return the offset in a batch header: its first record's, in a compressed message set the last one's."""
+    return batch.base_offset if isinstance(batch, RecordBatch) else batch.last_offset
 
 
 def sound_batch(data: NativeFile, position: int) -> AnyBatch | None:
     """Return the batch at a position of a file, or None if it is damaged or does not start there."""
-    start = data.read_at(LENGTH_AND_OFFSET_STRUCT, position)
-    size = int.from_bytes(start[8:], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
+    size = _stated_size(data, position)
     if not MAGIC_OFFSET < size <= data.size() - position:
         return None
     try:
         return next(read_batches(data.read_at(size, position)), None)
     except RecordError:
         return None
+
+
+@contextmanager
+def copy_of_part(file: LogFile, start: int, end: int) -> Iterator[tuple[Path, int]]:
+    """Provide a local file with the bytes between two positions, and the position of its first byte in ``file``.
+
+    It also contains the batch after the part, because damage at the end of the part is reported differently without it.
+    """
+    if file.root and end < file.size:
+        with open_file(file) as data:
+            end = min(end + max(_stated_size(data, end), LENGTH_AND_OFFSET_STRUCT), file.size)
+    with local_copy(file, start, end) as copy:
+        yield copy
+
+
+def _stated_size(data: NativeFile, position: int) -> int:
+    start = data.read_at(LENGTH_AND_OFFSET_STRUCT, position)
+    return int.from_bytes(start[8:], "big", signed=True) + LENGTH_AND_OFFSET_STRUCT
+
+
+def _by_headers(path: str) -> Iterator[_Entry]:
+    """Yield ascending entries from the batch headers of a local file, at about the intervals of a broker's index."""
+    last = _Entry(-1, -_INTERVAL)
+    for each in walk_headers(map_file(Path(path))):
+        if each.position - last.found >= _INTERVAL and each.base_offset > last.given:
+            last = _Entry(each.base_offset, each.position)
+            yield last
 
 
 def _first_in(batch: AnyBatch, timestamp: int) -> int | None:
@@ -267,6 +272,5 @@ def _used_part(data: NativeFile, entry_size: int) -> bytes:
         if not any(more[-entry_size:]):
             break
         chunk = len(found)
-    entries = -(-len(found.rstrip(b"\0")) // entry_size)
-    used = entries * entry_size
+    used = -(-len(found.rstrip(b"\0")) // entry_size) * entry_size
     return found[:used] if used <= len(found) else b""
