@@ -20,7 +20,6 @@ from attrs import frozen
 
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.object_listing import stat_files
 from kafka_msgs.filesystems.path_resolution import (
     FileSlice,
     LogFile,
@@ -29,6 +28,7 @@ from kafka_msgs.filesystems.path_resolution import (
     local_copy,
     open_file,
     small_copy,
+    stat_files,
 )
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
 from kafka_msgs.log.small_files import read_producer_snapshot

@@ -15,9 +15,16 @@ from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError, OptionError, RemoteFormatError
 from kafka_msgs.filesystems.location import mask_uri
-from kafka_msgs.filesystems.object_listing import directory_of, list_recursively, stat_files
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
-from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, log_files, small_copy
+from kafka_msgs.filesystems.path_resolution import (
+    LogFile,
+    directory_of,
+    list_recursively,
+    local_copy,
+    log_files,
+    small_copy,
+    stat_files,
+)
 from kafka_msgs.log.remote_naming import REMOTE_NAMINGS, RemoteNaming, parse_remote_naming
 from kafka_msgs.log.remote_ranges import (
     LOG_START,
