@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -83,6 +83,9 @@ _WRAPPERS: Final = frozenset(
 )
 _FILE: Final = "kafka_msgs_schema.proto"
 _COMPILE_S: Final = 60
+_FIRST: Final = (0,)
+_Names: TypeAlias = Mapping[tuple[int, ...], str]
+"""The full names of the messages in a file, by their indexes, from the outermost in."""
 
 
 def columns(
@@ -95,7 +98,7 @@ def columns(
     recursive, or has too many fields, and the errors of ``schemas``.
     """
     pool, names = _compile(schema, schemas)
-    name = message or names.first
+    name = message or names.get(_FIRST, "")
     cls = _message_class(pool, schema, name)
     shape = _Shapes(schema.id).of(cls.DESCRIPTOR)
 
@@ -109,8 +112,8 @@ def columns(
 def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
     """Return the function that encodes messages, or dicts in Protobuf's JSON form."""
     pool, names = _compile(schema, schemas)
-    cls = _message_class(pool, schema, message or names.first)
-    places = {name: _encode_place(place) for name, place in names.places()}
+    cls = _message_class(pool, schema, message or names.get(_FIRST, ""))
+    places = {name: _encode_place(place) for place, name in names.items()}
 
     def encode(value: Any) -> bytes:
         made = value if isinstance(value, Message) else ParseDict(value, cls())
@@ -143,7 +146,9 @@ def _message_class(pool: DescriptorPool, schema: RegisteredSchema, name: str) ->
 def _decode(names: _Names, message: str | None, class_of: Callable[[str], Any], payload: bytes) -> Any:
     """Return a message without a missing required field, as Java does; ``message`` is the only allowed name."""
     place, start = _message_indexes(payload)
-    name = names.at(place)
+    name = names.get(place)
+    if name is None:
+        raise ValueError(f"its schema has no message {list(place)}")
     if message is not None and name != message:
         raise ValueError(f"it is a {name}, not a {message}")
     found = class_of(name).FromString(payload[start:])
@@ -195,8 +200,7 @@ def _microseconds(value: Any) -> int:
 def _message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     """Return the indexes of a message in its file, from the outermost in, and the start position of its bytes.
 
-    The indexes are zigzag varints after their count. A count of zero means the first message. The implicit messages of
-    map entries have no index.
+    The indexes are zigzag varints after their count. A count of zero means the first message.
     """
     count, at = _number(payload, 0)
     if not 0 <= count <= len(payload):
@@ -205,12 +209,12 @@ def _message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     for _ in range(count):
         index, at = _number(payload, at)
         place.append(index)
-    return tuple(place) or (0,), at
+    return tuple(place) or _FIRST, at
 
 
 def _encode_place(place: tuple[int, ...]) -> bytes:
     """Return indexes as zigzag varints after their count. The first message of a file is encoded as a single zero."""
-    if place == (0,):
+    if place == _FIRST:
         return b"\0"
     return b"".join(write_uvarint(number << 1) for number in (len(place), *place))
 
@@ -220,46 +224,21 @@ def _number(payload: bytes, at: int) -> tuple[int, int]:
     return value >> 1 ^ -(value & 1), end
 
 
-class _Names:
-    """The names of the messages in a file, by their indexes."""
-
-    def __init__(self, package: str, messages: Sequence[DescriptorProto]) -> None:
-        self._package = package
-        self._messages = messages
-
-    @property
-    def first(self) -> str:
-        return self.at((0,)) if self._messages else ""
-
-    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the full name of each message, and its indexes."""
-        waiting: list[tuple[tuple[int, ...], DescriptorProto]]
-        waiting = [((index,), each) for index, each in enumerate(self._messages)]
-        while waiting:
-            place, message = waiting.pop()
-            yield self.at(place), place
-            nested = [each for each in message.nested_type if not each.options.map_entry]
-            waiting += [((*place, index), each) for index, each in enumerate(nested)]
-
-    def at(self, place: tuple[int, ...]) -> str:
-        """Return the full name of the message with these indexes. Raises ``ValueError`` if it does not exist."""
-        names, messages = [self._package] if self._package else [], self._messages
-        for index in place:
-            if not 0 <= index < len(messages):
-                raise ValueError(f"its schema has no message {list(place)}")
-            names.append(messages[index].name)
-            messages = [each for each in messages[index].nested_type if not each.options.map_entry]
-        return ".".join(names)
-
-
 def _compile(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
     """Return the types of a schema and its dependencies, and the names of the messages in the schema itself."""
     found = FileDescriptorSet.FromString(compile_file_set(schema, source))
     pool = DescriptorPool()
     for file in found.file:
         pool.AddSerializedFile(file.SerializeToString())
-    own = found.file[-1]
-    return pool, _Names(own.package, own.message_type)
+    return pool, dict(_named(found.file[-1].message_type, found.file[-1].package, ()))
+
+
+def _named(messages: Iterable[DescriptorProto], prefix: str, place: tuple[int, ...]) -> Iterator[tuple[Any, str]]:
+    """Yield the indexes and the full name of each message. The implicit messages of map entries have no index."""
+    for index, message in enumerate(each for each in messages if not each.options.map_entry):
+        name = f"{prefix}.{message.name}".lstrip(".")
+        yield (*place, index), name
+        yield from _named(message.nested_type, name, (*place, index))
 
 
 def compile_file_set(schema: RegisteredSchema, source: SchemaResolver) -> bytes:
