@@ -55,7 +55,7 @@ def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> Open
         return OpenedFilesystem(fs.LocalFileSystem(), "")
     location = Location.parse(root)
     if location.scheme == "hdfs":
-        return OpenedFilesystem(_hdfs(location, fs_options), "")
+        return OpenedFilesystem(*_hdfs(location, fs_options))
     if location.scheme not in _OBJECT_STORES:
         settings = {name.removeprefix("storage."): value for name, value in fs_options.items}
         parameters = parameters_of(location.query)
@@ -85,7 +85,7 @@ def _azure(authority: str, given: Arguments) -> tuple[fs.FileSystem, str]:
     return fs.AzureFileSystem(**(named | given)), container
 
 
-def _hdfs(location: Location, fs_options: FilesystemOptions) -> fs.FileSystem:
+def _hdfs(location: Location, fs_options: FilesystemOptions) -> tuple[fs.FileSystem, str]:
     """Return HDFS through ``hdfs_native`` if installed, otherwise through Arrow, which needs Java and ``libhdfs``."""
     named = location.authority or Location.parse(fs_options.get("fs.defaultFS") or "").authority
     user, _, place = named.rpartition("@")
@@ -93,7 +93,8 @@ def _hdfs(location: Location, fs_options: FilesystemOptions) -> fs.FileSystem:
     extra = dict(fs_options.starting("dfs.").items)
     if find_spec("hdfs_native") is None:
         parameters = parameters_of(location.query)
-        return fs.HadoopFileSystem(host or "default", int(port or 0), user=user or None, extra_conf=extra, **parameters)
+        hadoop = {"user": user or None, "extra_conf": extra, **parameters}
+        return fs.HadoopFileSystem(host or "default", int(port or 0), **hadoop), ""
     if user:
         raise ValueError("the user of HDFS is what the environment variable HADOOP_USER_NAME says")
     return hdfs_filesystem(host or None, int(port) if port else None, extra)

@@ -66,7 +66,7 @@ def test_files_are_written_read_and_deleted(store: ObjectStore) -> None:
 def test_a_log_is_listed_and_fetched_in_parts(store: ObjectStore) -> None:
     storage_at(store, "logs/of broker 1/prices-0").copy_from(LOGS / "prices-0")
     settings = FilesystemOptions.from_mapping(store.settings)
-    (file,) = log_files("kafka-log", [store.uri("logs/of broker 1/*-0")], fs_options=settings)
+    file, *_ = log_files("kafka-log", [store.uri("logs/of broker 1/*-0")], fs_options=settings)
     name = f"{0:020}.log"
     assert (file.topic, file.partition, file.base_offset) == ("prices", 0, 0)
     with local_copy(file, 100, 150) as (path, shift):
