@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.location import is_remote, mask_uri
 from kafka_msgs.filesystems.options import FilesystemOptions
-from kafka_msgs.filesystems.upload import check_empty, copy_directory
+from kafka_msgs.filesystems.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,8 @@ def destination(
     if not is_remote(out):
         yield Destination(out, report)
         return
-    check_empty(out, settings)
+    storage = Storage.at(out, settings)
+    storage.check_empty()
     by_spark = _has_filesystem(spark, out)
     if not by_spark and not str(spark.sparkContext.master).startswith("local"):
         raise JobPathError(path=mask_uri(out), reason=_NEEDED)
@@ -58,7 +59,7 @@ def destination(
         local = Path(home) / _HOME / "out"
         local.mkdir(parents=True)
         yield Destination(out, report or local) if by_spark else Destination(str(local), report)
-        copy_directory(local, out, settings)
+        storage.copy_from(local)
 
 
 def _has_filesystem(spark: SparkSession, uri: str) -> bool:

@@ -224,13 +224,13 @@ class LogJob:
         publish_head(get_format(self.table_format, settings), job.tables, log, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
-        from kafka_msgs.filesystems.upload import copy_directory
+        from kafka_msgs.filesystems.storage import Storage
         from kafka_msgs.report import write_report
 
         if self.report_dir is None and is_remote(self.out):
             with TemporaryDirectory() as home:
                 files = write_report(report, Path(home))
-                copy_directory(Path(home), self.out, settings)
+                Storage.at(self.out, settings).copy_from(Path(home))
             return report, [f"{mask_uri(self.out)}/{file.name}" for file in files]
         directory = self.report_dir or Path(self.out)
         directory.mkdir(parents=True, exist_ok=True)

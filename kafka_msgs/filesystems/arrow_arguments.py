@@ -1,18 +1,31 @@
-"""Conversion of Hadoop's filesystem settings to arguments of Arrow's filesystems.
+"""Conversion of Hadoop's filesystem settings, and of the parts of a URI, to arguments of Arrow's filesystems.
 
-Defines the table of setting names, arguments and value conversions.
+Defines the table of setting names, arguments and value conversions, and the precedence of the parts of a URI.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
-from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.location import Location
 
-__all__ = ["azure_arguments", "gcs_arguments", "is_known", "parameters_of", "s3_arguments"]
+__all__ = [
+    "AZURE_SCHEMES",
+    "GCS_SCHEMES",
+    "S3_SCHEMES",
+    "Arguments",
+    "arguments_of",
+    "is_known",
+    "names_like",
+    "parameters_of",
+]
+
+S3_SCHEMES: Final = ("s3", "s3a", "s3n")
+GCS_SCHEMES: Final = ("gs", "gcs")
+AZURE_SCHEMES: Final = ("abfs", "abfss")
 
 Arguments: TypeAlias = dict[str, Any]
 Meaning: TypeAlias = Callable[[str], Arguments]
@@ -99,10 +112,13 @@ AZURE: Final[Mapping[str, Meaning]] = {
 }
 """Settings of ``abfs``. Account settings have the suffix ``.ACCOUNT.dfs.core.windows.net``."""
 
-_KEYS: Final = frozenset({"access_key", "secret_key", "session_token"})
+_KEYS: Final = ("access_key", "secret_key")
 _FREE: Final = ("storage.", "dfs.")
 _NAMES: Final = frozenset({*S3, *GCS, *AZURE, "fs.defaultfs"})
-_OF_BUCKET: Final = "fs.s3a.bucket."
+_S3A: Final = "fs.s3a."
+_OF_BUCKET: Final = f"{_S3A}bucket."
+_BUCKET: Final = re.compile(r"fs\.s3a\.bucket\.[^.]+\.")
+_ACCOUNT: Final = re.compile(r"\.[^.]+\.(?:dfs|blob)\..+")
 
 
 def is_known(name: str) -> bool:
@@ -112,26 +128,39 @@ def is_known(name: str) -> bool:
     return name in _NAMES or of_bucket or of_account or name.startswith(_FREE)
 
 
-def s3_arguments(given: FilesystemOptions, bucket: str) -> Arguments:
-    """Return the arguments for a bucket. Bucket settings take precedence. Raises ``ValueError``."""
-    own = given.without_prefix(f"{_OF_BUCKET}{bucket}.")
-    found = _arguments(S3, dict(given.items) | {f"fs.s3a.{name}": value for name, value in own.items()})
-    return {name: value for name, value in found.items() if name not in _KEYS} if found.get("anonymous") else found
+def names_like(name: str) -> Iterable[str]:
+    """Return the names of settings for the same bucket or account as the setting ``name``, or of all settings."""
+    if bucket := _BUCKET.match(name):
+        return [bucket[0] + each.removeprefix(_S3A) for each in S3]
+    account = _ACCOUNT.search(name)
+    return [each + account[0] for each in AZURE] if account else _NAMES
 
 
-def gcs_arguments(given: FilesystemOptions) -> Arguments:
-    """Return the arguments for all Google Cloud Storage buckets. Raises ``ValueError``."""
-    return _arguments(GCS, dict(given.items))
+def arguments_of(location: Location, settings: Mapping[str, str]) -> Arguments:
+    """Return the arguments for the object store of a location. Raises ``ValueError`` for a wrong setting.
+
+    The parameters and the keys of a URI take precedence over settings, and settings of its bucket or account over
+    others.
+    """
+    user, _, host = location.authority.rpartition("@")
+    found: Arguments = {}
+    if location.scheme in S3_SCHEMES:
+        own = f"{_OF_BUCKET}{host}."
+        of_bucket = {f"{_S3A}{name.removeprefix(own)}": settings[name] for name in settings if name.startswith(own)}
+        found = _converted(S3, {**settings, **of_bucket})
+        if found.get("anonymous"):
+            found = {name: value for name, value in found.items() if name not in (*_KEYS, "session_token")}
+        found |= zip(_KEYS, map(unquote, user.split(":", 1)), strict=False) if user else {}
+    elif location.scheme in AZURE_SCHEMES:
+        end = f".{host}"
+        of_account = {name.removesuffix(end): settings[name] for name in settings if name.endswith(end)}
+        found = _converted(AZURE, {**settings, **of_account})
+    elif location.scheme in GCS_SCHEMES:
+        found = _converted(GCS, settings) | ({"anonymous": True} if user == "anonymous" else {})
+    return found | parameters_of(location.query)
 
 
-def azure_arguments(given: FilesystemOptions, host: str) -> Arguments:
-    """Return the arguments for the account of a host. Account settings take precedence. Raises ``ValueError``."""
-    end = f".{host}"
-    own = {name.removesuffix(end): value for name, value in given.items if name.endswith(end)}
-    return _arguments(AZURE, dict(given.items) | own)
-
-
-def _arguments(table: Mapping[str, Meaning], given: Mapping[str, str]) -> Arguments:
+def _converted(table: Mapping[str, Meaning], given: Mapping[str, str]) -> Arguments:
     found: Arguments = {}
     for name in [each for each in table if each in given]:
         try:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from attrs import field, frozen
 from pyarrow import NativeFile, PythonFile
-from pyarrow.fs import FileInfo, FileSelector, FileSystem, FSSpecHandler, PyFileSystem
+from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
 
 from kafka_msgs.errors import ForkedProcessError, MissingExtraError
 
@@ -28,15 +28,16 @@ __all__ = ["hdfs_filesystem", "other_filesystem"]
 class _Address:
     """The recipe for a client: a function of this module, with arguments that can be compared and pickled.
 
-    With ``shares``, all clients of its library share connections, so no client works in a forked process.
+    The function returns a client, and the path of its root. With ``shares``, all clients of its library share
+    connections, so no client works in a forked process.
     """
 
     scheme: str
-    make: Callable[..., Any]
+    make: Callable[..., tuple[Any, str]]
     arguments: tuple[Any, ...] = field(repr=False)
     shares: bool = False
 
-    def client(self) -> Any:
+    def client(self) -> tuple[Any, str]:
         """Return the client of this process, created on first use. Raises ``ForkedProcessError``."""
         process = os.getpid()
         if (process, self) not in _CLIENTS:
@@ -46,7 +47,7 @@ class _Address:
         return _CLIENTS[process, self]
 
 
-_CLIENTS: Final[dict[tuple[int, _Address], Any]] = {}
+_CLIENTS: Final[dict[tuple[int, _Address], tuple[Any, str]]] = {}
 """The clients by process. Clients inherited from parent processes are kept: deleting one would block forever."""
 
 
@@ -59,22 +60,12 @@ class _UncachedHandler(FSSpecHandler):  # type: ignore[misc]
     @property
     def fs(self) -> Any:
         """The filesystem client of this process."""
-        return self._address.client()
+        client, _ = self._address.client()
+        client.invalidate_cache()
+        return client
 
     def __reduce__(self) -> tuple[type[_UncachedHandler], tuple[_Address]]:
         return type(self), (self._address,)
-
-    def get_file_info(self, paths: list[str]) -> list[FileInfo]:
-        """Return the current file info of paths."""
-        self.fs.invalidate_cache()
-        found: list[FileInfo] = super().get_file_info(paths)
-        return found
-
-    def get_file_info_selector(self, selector: FileSelector) -> list[FileInfo]:
-        """Return the current entries of a directory."""
-        self.fs.invalidate_cache()
-        found: list[FileInfo] = super().get_file_info_selector(selector)
-        return found
 
     def move(self, src: str, dest: str) -> None:
         """Rename a file or directory, and replace an existing file with the new name."""
@@ -83,20 +74,21 @@ class _UncachedHandler(FSSpecHandler):  # type: ignore[misc]
 
     def open_input_file(self, path: str) -> NativeFile:
         """Return a file open for random access."""
-        if not self.fs.isfile(path):
+        client = self.fs
+        if not client.isfile(path):
             raise FileNotFoundError(path)
-        return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
+        return PythonFile(client.open(path, mode="rb", cache_type="none"), mode="r")
 
 
-def hdfs_filesystem(host: str | None, port: int | None, settings: Mapping[str, str]) -> FileSystem:
+def hdfs_filesystem(host: str | None, port: int | None, settings: Mapping[str, str]) -> tuple[FileSystem, str]:
     """Return HDFS through ``hdfs_native``, with Hadoop's settings. Raises ``ValueError`` and ``OSError``."""
-    return _for_arrow(_Address("hdfs", _hdfs_client, (host, port, tuple(settings.items())), shares=True))
+    return _for_arrow(_Address("hdfs", _hdfs, (host, port, tuple(settings.items())), shares=True))
 
 
-def _hdfs_client(host: str | None, port: int | None, settings: Iterable[tuple[str, str]]) -> Any:
+def _hdfs(host: str | None, port: int | None, settings: Iterable[tuple[str, str]]) -> tuple[Any, str]:
     from hdfs_native.fsspec import HdfsFileSystem
 
-    return HdfsFileSystem(host, port, **dict(settings))
+    return HdfsFileSystem(host, port, **dict(settings)), ""
 
 
 def other_filesystem(root: str, parameters: Mapping[str, Any], settings: Mapping[str, str]) -> tuple[FileSystem, str]:
@@ -110,28 +102,22 @@ def other_filesystem(root: str, parameters: Mapping[str, Any], settings: Mapping
         import fsspec  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(feature=f"the filesystem {scheme}://", extra="fsspec", package="fsspec") from error
-    given = (root, tuple(settings.items()), tuple(parameters.items()))
     try:
-        _, start = _other_opened(*given)
-        return _for_arrow(_Address(scheme, _other_client, given)), str(start)
+        return _for_arrow(_Address(scheme, _other, (root, tuple(settings.items()), tuple(parameters.items()))))
     except (ImportError, TypeError) as error:
         raise ValueError(str(error)) from error
 
 
-def _other_client(*given: Any) -> Any:
-    client, _ = _other_opened(*given)
-    return client
-
-
-def _other_opened(root: str, settings: Iterable[tuple[str, str]], parameters: Iterable[tuple[str, Any]]) -> Any:
+def _other(root: str, settings: Iterable[tuple[str, str]], parameters: Iterable[tuple[str, Any]]) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
 
-    return url_to_fs(root, **{**{name: _value(text) for name, text in settings}, **dict(parameters)})
+    client, start = url_to_fs(root, **{**{name: _value(text) for name, text in settings}, **dict(parameters)})
+    return client, str(start)
 
 
-def _for_arrow(address: _Address) -> FileSystem:
-    address.client()
-    return PyFileSystem(_UncachedHandler(address))
+def _for_arrow(address: _Address) -> tuple[FileSystem, str]:
+    _, start = address.client()
+    return PyFileSystem(_UncachedHandler(address)), start
 
 
 def _value(text: str) -> Any:

@@ -6,25 +6,61 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyarrow import fs
 
-__all__ = ["glob", "has_wildcards", "list_directory", "walk_files"]
+from kafka_msgs.errors import OptionError
+
+__all__ = ["Match", "list_directory", "match_path", "walk_files"]
+
+Match: TypeAlias = tuple[fs.FileInfo, bool]
+"""An entry at a path, and whether wildcards matched it."""
 
 _SET_ASIDE: Final = re.compile(r".+\.[^.]+-(?:delete|future|stray)")
 """Names of partition directories that a broker is deleting, is moving, or does not recognize (Kafka's ``LocalLog``)."""
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_ALTERNATIVES: Final = 256
+"""The maximum number of paths from the braces in a path."""
 _WILD: Final = re.compile(r"[*?[]")
 _GOOGLE: Final = "gcs"
 """Arrow's name of a filesystem whose listings omit directories without an object, so they are listed recursively."""
 
 
-def has_wildcards(text: str) -> bool:
-    """Return whether a path or a part of a path has a wildcard."""
-    return _WILD.search(text) is not None
+def match_path(source: str, filesystem: fs.FileSystem, path: str) -> list[Match]:
+    """Return the entries that a path denotes: the path itself if it exists, or else a pattern of wildcards and braces.
+
+    Raises ``OptionError`` for braces with too many alternatives, and ``OSError``.
+    """
+    info = filesystem.get_file_info(path)
+    if info.type != fs.FileType.NotFound:
+        return [(info, False)]
+    found: list[Match] = []
+    for each in _expanded(source, path):
+        named = filesystem.get_file_info(each)
+        if named.type != fs.FileType.NotFound:
+            found.append((named, False))
+        elif _WILD.search(each):
+            found += [(info, True) for info in _glob(filesystem, each.split("/"))]
+    return found
 
 
-def glob(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
+def _expanded(source: str, path: str) -> list[str]:
+    """Return the paths that a path with braces expands to, or the path itself."""
+    made = [path]
+    while any(found := [_BRACES.search(each) for each in made]):
+        if sum(match[1].count(",") + 1 if match else 1 for match in found) > _ALTERNATIVES:
+            reason = f"its braces expand to more than {_ALTERNATIVES} paths"
+            raise OptionError(source=source, option="path", value=path, reason=reason)
+        made = [
+            each[: match.start()] + choice + each[match.end() :] if match else each
+            for each, match in zip(made, found, strict=True)
+            for choice in (match[1].split(",") if match else ("",))
+        ]
+    return made
+
+
+def _glob(filesystem: fs.FileSystem, parts: Sequence[str]) -> list[fs.FileInfo]:
     """Return the entries that match the parts of a path with wildcards in one or more parts. Raises ``OSError``."""
     steady = next(number for number, part in enumerate(parts) if _WILD.search(part))
     found: list[fs.FileInfo] = [filesystem.get_file_info("/".join(parts[:steady]) or "/")]

@@ -1,15 +1,19 @@
-"""Filesystem options under Hadoop's names, and the masking of secrets in them.
+"""Filesystem options under Hadoop's names, their precedence, and the masking of secrets in them.
 
-Defines the names and their precedence. ``arrow_arguments`` and ``fsspec_bridge`` apply the options to filesystems.
+``arrow_arguments`` defines the names. ``resolver`` applies the options to filesystems.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from attrs import field, frozen
+
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.arrow_arguments import is_known, names_like
+from kafka_msgs.suggestions import no_such
 
 __all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions"]
 
@@ -38,16 +42,27 @@ class FilesystemOptions:
     items: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, str]) -> FilesystemOptions:
-        """Return the filesystem options in ``given``, selected by name."""
+    def from_mapping(cls, given: Mapping[str, str], source: str = "filesystem") -> FilesystemOptions:
+        """Return the options in ``given``; ``source`` is named in errors.
+
+        Raises ``OptionError`` for an option that neither this package nor a library under it uses, so that misspelt
+        options are noticed.
+        """
+        for name in given:
+            if not is_known(name.lower()):
+                reason = no_such("option", name, names_like(name))
+                raise OptionError(source=source, option=name, value=None, reason=reason)
+        return cls(tuple(sorted(given.items())))
+
+    @classmethod
+    def select(cls, given: Mapping[str, str]) -> FilesystemOptions:
+        """Return the filesystem options in the configuration of another program, which may have options of its own."""
         return cls(tuple(sorted((name, value) for name, value in given.items() if name.startswith(PREFIXES))))
 
     @classmethod
     def from_spark_conf(cls, conf: Mapping[str, str]) -> FilesystemOptions:
         """Return the filesystem options in a Spark configuration, which prefixes their names with ``spark.hadoop``."""
-        return cls.from_mapping(
-            {name.removeprefix(_SPARK): value for name, value in conf.items() if name.startswith(_SPARK)}
-        )
+        return cls.select({name.removeprefix(_SPARK): conf[name] for name in conf if name.startswith(_SPARK)})
 
     def over(self, other: FilesystemOptions) -> FilesystemOptions:
         """Return these options, completed with options from another source that these do not override."""
@@ -59,7 +74,7 @@ class FilesystemOptions:
             if not any(_says_more(name.lower(), each) for each in mine)
             and not any(form.fullmatch(name.lower()) for form in whose)
         }
-        return FilesystemOptions.from_mapping(left | dict(self.items))
+        return FilesystemOptions(tuple(sorted((left | dict(self.items)).items())))
 
     def get(self, name: str) -> str | None:
         """Return the value of an option, or None. Names are case-insensitive."""
@@ -69,18 +84,12 @@ class FilesystemOptions:
         """Return the options whose names start with one of ``prefixes``."""
         return FilesystemOptions(tuple(each for each in self.items if each[0].startswith(prefixes)))
 
-    def without_prefix(self, prefix: str) -> dict[str, str]:
-        """Return the options whose names start with ``prefix``, by their names without it."""
-        return {name.removeprefix(prefix): value for name, value in self.items if name.startswith(prefix)}
-
     def mask_secrets(self, text: str) -> str:
         """Return a text with every secret in these options replaced."""
-        for value in sorted(self._secrets(), key=len, reverse=True):
+        secrets = (value for name, value in self.items if _SECRET.search(name) and len(value) > _LEAST)
+        for value in sorted(secrets, key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
         return text
-
-    def _secrets(self) -> Iterator[str]:
-        return (value for name, value in self.items if _SECRET.search(name) and len(value) > _LEAST)
 
 
 NO_OPTIONS: Final = FilesystemOptions()

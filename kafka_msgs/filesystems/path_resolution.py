@@ -1,6 +1,6 @@
-"""Resolution of paths to files on any filesystem, and local copies of their bytes.
+"""Resolution of paths to files on any filesystem, listings, and local copies of their bytes.
 
-Defines the syntax of paths, listing and fetching. Filesystems are read in Python without a JVM, so that the Spark
+Defines the syntax of paths. Filesystems are read in Python without a JVM, so that the Spark
 driver and executors use the same code. ``resolver`` opens filesystems. Other modules interpret the content of the
 files.
 """
@@ -16,10 +16,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.filesystems.listing import glob, has_wildcards, list_directory
+from kafka_msgs.filesystems.listing import Match, list_directory, match_path, walk_files
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
@@ -38,8 +38,10 @@ __all__ = [
     "FileSlice",
     "LogFile",
     "directories_at",
+    "directory_of",
     "file_from_uri",
     "is_there",
+    "list_recursively",
     "list_siblings",
     "local_copy",
     "local_directory",
@@ -49,6 +51,7 @@ __all__ = [
     "partition_of",
     "resolve_path",
     "small_copy",
+    "stat_files",
 ]
 
 GONE: Final = "the file was deleted after the read was planned"
@@ -56,9 +59,6 @@ GONE: Final = "the file was deleted after the read was planned"
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
-_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_ALTERNATIVES: Final = 256
-"""The maximum number of paths from the braces in a path."""
 _CHUNK: Final = 2**22
 
 
@@ -103,6 +103,11 @@ class LogFile:
         location = Location.parse(self.root)
         host = location.authority.rpartition("@")[2] if self.path.startswith("/") else ""
         return f"{location.scheme}://{host}{self.path}"
+
+    @property
+    def filesystem(self) -> fs.FileSystem:
+        """The filesystem of this process."""
+        return filesystem_of(self.root, self.fs_options).filesystem
 
     @property
     def directory(self) -> str:
@@ -215,9 +220,24 @@ def file_from_uri(uri: str, size: int) -> LogFile:
 
 def list_siblings(file: LogFile) -> dict[str, LogFile]:
     """Return all files in the directory of a file, by name."""
-    found = list_directory(_filesystem(file), file.directory)
+    found = list_directory(file.filesystem, file.directory)
     files = (info for info in found if info.type == fs.FileType.File)
     return {info.base_name: log_file(file.root, info.path, info.size, file.fs_options) for info in files}
+
+
+def list_recursively(directory: LogFile) -> list[LogFile]:
+    """Return all files in a directory and its subdirectories. Raises ``OSError``."""
+    found = walk_files(directory.filesystem, directory.path)
+    return [evolve(directory, path=info.path, size=info.size) for info in found]
+
+
+def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
+    """Return files of one filesystem with their sizes, and None for each missing file. Raises ``OSError``."""
+    found = files[0].filesystem.get_file_info([file.path for file in files]) if files else ()
+    return [
+        evolve(file, size=info.size) if info.type == fs.FileType.File else None
+        for file, info in zip(files, found, strict=True)
+    ]
 
 
 def small_copy(file: LogFile) -> AbstractContextManager[tuple[Path, int]]:
@@ -256,20 +276,16 @@ def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
 
 def is_there(file: LogFile) -> bool:
     """Return whether a file currently exists."""
-    return bool(_filesystem(file).get_file_info(file.path).type == fs.FileType.File)
+    return bool(file.filesystem.get_file_info(file.path).type == fs.FileType.File)
 
 
 def open_file(file: LogFile) -> NativeFile:
     """Return a file open for random access. Raises ``OSError``."""
-    data = _filesystem(file).open_input_file(file.path)
+    data = file.filesystem.open_input_file(file.path)
     if not isinstance(file, FileSlice):
         return data
     with data:
         return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
-
-
-def _filesystem(file: LogFile) -> fs.FileSystem:
-    return filesystem_of(file.root, file.fs_options).filesystem
 
 
 class ResolvedPath(NamedTuple):
@@ -278,6 +294,11 @@ class ResolvedPath(NamedTuple):
     root: str
     fs_options: FilesystemOptions
     paths: list[str]
+
+    @property
+    def filesystem(self) -> fs.FileSystem:
+        """The filesystem of this process."""
+        return filesystem_of(self.root, self.fs_options).filesystem
 
 
 def resolve_path(source: str, path: str, fs_options: FilesystemOptions) -> ResolvedPath:
@@ -301,14 +322,14 @@ def _start(source: str, path: str, root: str, fs_options: FilesystemOptions) -> 
 
 
 def _files_of(source: str, path: str, kind: FileKind, fs_options: FilesystemOptions) -> Iterator[LogFile]:
-    found = resolve_path(source, path, fs_options)
-    filesystem = filesystem_of(found.root, found.fs_options).filesystem
-    for candidate in found.paths:
-        matches = _matching(source, filesystem, candidate)
-        if matches:
-            taken = _taken(filesystem, matches, kind)
-            yield from (log_file(found.root, info.path, info.size, found.fs_options) for info in taken)
-            return
+    found, matches = _matches_at(source, path, fs_options)
+    for info, wild in matches:
+        if info.type == fs.FileType.Directory:
+            inside = _below(found.filesystem, info.path)
+            taken = [each for each in inside if kind.pattern.fullmatch(each.base_name)]
+        else:
+            taken = [info] if not wild or kind.wild.fullmatch(info.base_name) else []
+        yield from (log_file(found.root, each.path, each.size, found.fs_options) for each in taken)
 
 
 def directories_at(source: str, path: str, fs_options: FilesystemOptions) -> tuple[ResolvedPath, list[str]]:
@@ -316,13 +337,17 @@ def directories_at(source: str, path: str, fs_options: FilesystemOptions) -> tup
 
     Raises ``OptionError``, ``MissingExtraError`` and ``OSError``.
     """
-    found = resolve_path(source, path, fs_options)
-    filesystem = filesystem_of(found.root, found.fs_options).filesystem
-    for candidate in found.paths:
-        matches = _matching(source, filesystem, candidate)
-        if matches:
-            return found, [info.path for info, _ in matches if info.type == fs.FileType.Directory]
-    return found, []
+    found, matches = _matches_at(source, path, fs_options)
+    return found, [info.path for info, _ in matches if info.type == fs.FileType.Directory]
+
+
+def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
+    """Return the directory at a path, as the root of a listing. Raises ``OptionError`` if it is not one directory."""
+    found, directories = directories_at(source, path, fs_options)
+    if len(directories) != 1:
+        reason = "there are several directories" if directories else "there is no directory"
+        raise OptionError(source=source, option="path", value=mask_uri(path), reason=reason)
+    return LogFile(found.root, directories[0], 0, None, None, None, found.fs_options)
 
 
 def partition_of(directory: str) -> tuple[str, int] | None:
@@ -331,44 +356,10 @@ def partition_of(directory: str) -> tuple[str, int] | None:
     return (match["topic"], int(match["number"])) if match else None
 
 
-def _taken(
-    filesystem: fs.FileSystem, matches: Iterable[tuple[fs.FileInfo, bool]], kind: FileKind
-) -> Iterator[fs.FileInfo]:
-    for info, wild in matches:
-        if info.type == fs.FileType.Directory:
-            yield from (each for each in _below(filesystem, info.path) if kind.pattern.fullmatch(each.base_name))
-        elif not wild or kind.wild.fullmatch(info.base_name):
-            yield info
-
-
-def _matching(source: str, filesystem: fs.FileSystem, path: str) -> list[tuple[fs.FileInfo, bool]]:
-    """Return the entries at a path, each with a flag whether wildcards matched it."""
-    info = filesystem.get_file_info(path)
-    if info.type != fs.FileType.NotFound:
-        return [(info, False)]
-    found: list[tuple[fs.FileInfo, bool]] = []
-    for each in _expanded(source, path):
-        named = filesystem.get_file_info(each)
-        if named.type != fs.FileType.NotFound:
-            found.append((named, False))
-        elif has_wildcards(each):
-            found += [(info, True) for info in glob(filesystem, each.split("/"))]
-    return found
-
-
-def _expanded(source: str, path: str) -> list[str]:
-    """Return the paths that a path with braces expands to, or the path itself."""
-    made = [path]
-    while any(found := [_BRACES.search(each) for each in made]):
-        if sum(match[1].count(",") + 1 if match else 1 for match in found) > _ALTERNATIVES:
-            reason = f"its braces expand to more than {_ALTERNATIVES} paths"
-            raise OptionError(source=source, option="path", value=path, reason=reason)
-        made = [
-            each[: match.start()] + choice + each[match.end() :] if match else each
-            for each, match in zip(made, found, strict=True)
-            for choice in (match[1].split(",") if match else ("",))
-        ]
-    return made
+def _matches_at(source: str, path: str, fs_options: FilesystemOptions) -> tuple[ResolvedPath, list[Match]]:
+    found = resolve_path(source, path, fs_options)
+    matches = (match_path(source, found.filesystem, candidate) for candidate in found.paths)
+    return found, next(filter(None, matches), [])
 
 
 def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:

@@ -1,7 +1,7 @@
 """Resolution of URIs to filesystems with their options.
 
-Defines the mapping of schemes to libraries, and the parsing of authorities: bucket and account. URI parameters
-take precedence over options, and options over environment variables.
+Defines the mapping of schemes to libraries. ``arrow_arguments`` converts options. Options take precedence over
+environment variables.
 """
 
 from __future__ import annotations
@@ -11,18 +11,25 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 from pyarrow import fs
 
-from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, parameters_of, s3_arguments
+from kafka_msgs.filesystems.arrow_arguments import (
+    AZURE_SCHEMES,
+    GCS_SCHEMES,
+    S3_SCHEMES,
+    Arguments,
+    arguments_of,
+    parameters_of,
+)
 from kafka_msgs.filesystems.fsspec_bridge import hdfs_filesystem, other_filesystem
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 
 __all__ = ["OpenedFilesystem", "filesystem_of", "settings_for"]
 
-_AZURE: Final = re.compile(r"(?P<container>[^@:]+)@(?P<account>[^.@:]+)\.(?P<domain>[^@:]+)")
+_AZURE: Final = re.compile(r"[^@:]+@[^.@:]+\.[^@:]+")
+"""The authority with a container and an account, to which options apply."""
 _AZURE_DOMAIN: Final = "dfs.core.windows.net"
 
 
@@ -35,8 +42,7 @@ class OpenedFilesystem(NamedTuple):
 
 def settings_for(scheme: str, given: FilesystemOptions) -> FilesystemOptions:
     """Return the options that apply to filesystems of a scheme."""
-    kind = _KINDS.get(scheme)
-    return given.starting(*(kind.settings if kind else _OTHER.settings))
+    return given.starting(*_PREFIXES.get(scheme, ("storage.",)))
 
 
 @lru_cache(maxsize=16)
@@ -48,82 +54,61 @@ def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> Open
     if not root:
         return OpenedFilesystem(fs.LocalFileSystem(), "")
     location = Location.parse(root)
-    kind = _KINDS.get(location.scheme, _OTHER)
-    return kind.open(root, location.authority, location.query, fs_options)
-
-
-def _s3(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
-    user, _, bucket = authority.rpartition("@")
-    given = s3_arguments(fs_options, bucket)
-    if not given:
+    if location.scheme == "hdfs":
+        return OpenedFilesystem(*_hdfs(location, fs_options))
+    if location.scheme not in _OBJECT_STORES:
+        settings = {name.removeprefix("storage."): value for name, value in fs_options.items}
+        parameters = parameters_of(location.query)
+        return OpenedFilesystem(*other_filesystem(root.removesuffix(location.query), parameters, settings))
+    open_store = _OBJECT_STORES[location.scheme]
+    if not fs_options.items or (open_store is _azure and _AZURE.fullmatch(location.authority) is None):
         return OpenedFilesystem(*fs.FileSystem.from_uri(root))
-    keys = dict(zip(("access_key", "secret_key"), map(unquote, user.split(":", 1)), strict=False)) if user else {}
-    given |= keys | parameters_of(query)
+    return OpenedFilesystem(*open_store(location.authority, arguments_of(location, dict(fs_options.items))))
+
+
+def _s3(authority: str, given: Arguments) -> tuple[fs.FileSystem, str]:
+    bucket = authority.rpartition("@")[2]
     if not given.keys() & {"region", "endpoint_override"}:
         given["region"] = fs.resolve_s3_region(bucket)
-    return OpenedFilesystem(fs.S3FileSystem(**given), bucket)
+    return fs.S3FileSystem(**given), bucket
 
 
-def _gcs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
-    given = gcs_arguments(fs_options)
-    if not given:
-        return OpenedFilesystem(*fs.FileSystem.from_uri(root))
-    user, _, bucket = authority.rpartition("@")
-    anonymous = {"anonymous": True} if user == "anonymous" else {}
-    return OpenedFilesystem(fs.GcsFileSystem(**(given | anonymous | parameters_of(query))), bucket)
+def _gcs(authority: str, given: Arguments) -> tuple[fs.FileSystem, str]:
+    return fs.GcsFileSystem(**given), authority.rpartition("@")[2]
 
 
-def _azure(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
-    match = _AZURE.fullmatch(authority)
-    given = azure_arguments(fs_options, authority.rpartition("@")[2])
-    if match is None or not given:
-        return OpenedFilesystem(*fs.FileSystem.from_uri(root))
-    domain = match["domain"]
-    if domain != _AZURE_DOMAIN:
-        given |= {
-            "dfs_storage_authority": f".{domain}",
-            "blob_storage_authority": f".{domain.replace('dfs', 'blob', 1)}",
-        }
-    given |= {"account_name": match["account"], **parameters_of(query)}
-    return OpenedFilesystem(fs.AzureFileSystem(**given), match["container"])
+def _azure(authority: str, given: Arguments) -> tuple[fs.FileSystem, str]:
+    container, _, host = authority.partition("@")
+    account, _, domain = host.partition(".")
+    servers = {"dfs_storage_authority": f".{domain}", "blob_storage_authority": f".{domain.replace('dfs', 'blob', 1)}"}
+    named = {"account_name": account} | (servers if domain != _AZURE_DOMAIN else {})
+    return fs.AzureFileSystem(**(named | given)), container
 
 
-def _hdfs(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
+def _hdfs(location: Location, fs_options: FilesystemOptions) -> tuple[fs.FileSystem, str]:
     """Return HDFS through ``hdfs_native`` if installed, otherwise through Arrow, which needs Java and ``libhdfs``."""
-    named = authority or Location.parse(fs_options.get("fs.defaultFS") or "").authority
+    named = location.authority or Location.parse(fs_options.get("fs.defaultFS") or "").authority
     user, _, place = named.rpartition("@")
     host, _, port = place.partition(":")
     extra = dict(fs_options.starting("dfs.").items)
-    if find_spec("hdfs_native") is not None:
-        if user:
-            raise ValueError("the user of HDFS is what the environment variable HADOOP_USER_NAME says")
-        return OpenedFilesystem(hdfs_filesystem(host or None, int(port) if port else None, extra), "")
-    made = fs.HadoopFileSystem(
-        host or "default", int(port or 0), user=user or None, extra_conf=extra, **parameters_of(query)
-    )
-    return OpenedFilesystem(made, "")
+    if find_spec("hdfs_native") is None:
+        parameters = parameters_of(location.query)
+        hadoop = {"user": user or None, "extra_conf": extra, **parameters}
+        return fs.HadoopFileSystem(host or "default", int(port or 0), **hadoop), ""
+    if user:
+        raise ValueError("the user of HDFS is what the environment variable HADOOP_USER_NAME says")
+    return hdfs_filesystem(host or None, int(port) if port else None, extra)
 
 
-def _other(root: str, authority: str, query: str, fs_options: FilesystemOptions) -> OpenedFilesystem:
-    made, start = other_filesystem(
-        root.removesuffix(query), parameters_of(query), fs_options.without_prefix("storage.")
-    )
-    return OpenedFilesystem(made, start)
-
-
-class _Kind(NamedTuple):
-    """The filesystems of a scheme: the function that opens one, and the prefixes of its option names."""
-
-    open: Callable[[str, str, str, FilesystemOptions], OpenedFilesystem]
-    settings: tuple[str, ...]
-
-
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "s3": _Kind(_s3, ("fs.s3a.",)),
-    "gs": _Kind(_gcs, ("fs.gs.", "google.cloud.auth.")),
-    "gcs": _Kind(_gcs, ("fs.gs.", "google.cloud.auth.")),
-    "abfs": _Kind(_azure, ("fs.azure.",)),
-    "abfss": _Kind(_azure, ("fs.azure.",)),
-    "hdfs": _Kind(_hdfs, ("dfs.", "fs.defaultFS", "fs.defaultfs")),
+_OBJECT_STORES: Final[Mapping[str, Callable[[str, Arguments], tuple[fs.FileSystem, str]]]] = {
+    **dict.fromkeys(S3_SCHEMES, _s3),
+    **dict.fromkeys(GCS_SCHEMES, _gcs),
+    **dict.fromkeys(AZURE_SCHEMES, _azure),
 }
-_OTHER: Final = _Kind(_other, ("storage.",))
+_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(S3_SCHEMES, ("fs.s3a.",)),
+    **dict.fromkeys(GCS_SCHEMES, ("fs.gs.", "google.cloud.auth.")),
+    **dict.fromkeys(AZURE_SCHEMES, ("fs.azure.",)),
+    "hdfs": ("dfs.", "fs.defaultFS", "fs.defaultfs"),
+}
+"""The prefixes of the options of a scheme. Other schemes are those of ``fsspec``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from attrs import field, frozen
 from pyarrow import NativeFile, fs
 
 from kafka_msgs.errors import JobPathError, MissingExtraError, OptionError, StorageError
-from kafka_msgs.filesystems.listing import walk_files
+from kafka_msgs.filesystems.listing import list_directory, walk_files
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import resolve_path
@@ -100,8 +100,7 @@ class Storage:
 
     def names(self) -> list[str]:
         """Return the names of the entries of the directory, none if it does not exist. Raises ``OSError``."""
-        found = self.filesystem.get_file_info(fs.FileSelector(self._path, allow_not_found=True))
-        return sorted({info.base_name for info in found if info.base_name})
+        return sorted({info.base_name for info in list_directory(self.filesystem, self._path)} - {""})
 
     def open(self, path: str) -> NativeFile:
         """Return a file open for random access. Raises ``FileNotFoundError`` and ``OSError``."""
@@ -120,7 +119,7 @@ class Storage:
 
     def output(self, path: str) -> Any:
         """Return a new file, open for writing, and create its directories. Raises ``OSError``."""
-        self._make_directory(path)
+        self.filesystem.create_dir(self.full_path(path).rpartition("/")[0], recursive=True)
         return self.filesystem.open_output_stream(self.full_path(path), compression=None)
 
     def write(self, path: str, content: bytes) -> None:
@@ -153,8 +152,31 @@ class Storage:
         finally:
             self.delete([path])
 
-    def _make_directory(self, path: str) -> None:
-        self.filesystem.create_dir(self.full_path(path).rpartition("/")[0], recursive=True)
+    def check_empty(self) -> None:
+        """Raise ``JobPathError`` if the directory is not empty, is a file, or cannot be listed."""
+        with self._job_errors():
+            inside = self.names() or self.filesystem.get_file_info(self._path).is_file
+        if inside:
+            raise JobPathError(path=str(self), reason="it exists and is not empty; nothing is overwritten")
+
+    def copy_from(self, directory: Path) -> None:
+        """Copy the content of a local directory. Raises ``JobPathError``, including for an incomplete copy."""
+        files = {file.relative_to(directory).as_posix(): file for file in directory.rglob("*") if file.is_file()}
+        with self._job_errors():
+            fs.copy_files(str(directory), self._path, fs.LocalFileSystem(), self.filesystem)
+            found = self.filesystem.get_file_info([self.full_path(name) for name in files])
+        # Some libraries do not report files refused by a server.
+        for (name, file), info in zip(files.items(), found, strict=True):
+            if info.size != file.stat().st_size:
+                raise JobPathError(path=f"{self}/{name}", reason="it could not be written")
+
+    @contextmanager
+    def _job_errors(self) -> Iterator[None]:
+        """Turn ``OSError`` into ``JobPathError``, without secrets."""
+        try:
+            yield
+        except OSError as error:
+            raise JobPathError(path=str(self), reason=self.fs_options.mask_secrets(str(error))) from None
 
 
 def _creator(location: Location) -> Callable[[Storage, str, bytes], bool]:

@@ -7,20 +7,13 @@ a URI take precedence over them. delta-rs and obstore have the same names, becau
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
+from typing import Final, NamedTuple
 
-from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, parameters_of, s3_arguments
+from kafka_msgs.filesystems.arrow_arguments import AZURE_SCHEMES, GCS_SCHEMES, S3_SCHEMES, Arguments, arguments_of
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import FilesystemOptions
 
 __all__ = ["SCHEMES", "properties", "storage_options"]
-
-_S3_SCHEMES: Final = ("s3", "s3a", "s3n")
-_AZURE_SCHEMES: Final = ("abfs", "abfss")
-_GCS_SCHEMES: Final = ("gs", "gcs")
-SCHEMES: Final = (*_S3_SCHEMES, *_AZURE_SCHEMES, *_GCS_SCHEMES)
-"""The URI schemes of object stores for tables."""
 
 
 class _Names(NamedTuple):
@@ -58,50 +51,43 @@ _GCS: Final = {
 }
 
 
+_STORES: Final[Mapping[str, Mapping[str, _Names]]] = {
+    **dict.fromkeys(S3_SCHEMES, _S3),
+    **dict.fromkeys(AZURE_SCHEMES, _AZURE),
+    **dict.fromkeys(GCS_SCHEMES, _GCS),
+}
+SCHEMES: Final = tuple(_STORES)
+"""The URI schemes of object stores for tables."""
+
+
 def storage_options(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
     """Return the options of ``object_store`` for a location, none for local paths.
 
     Raises ``ValueError`` for a wrong setting.
     """
-    return {names.store: value for names, value in _given(location, fs_options) if names.store}
+    return {names.store: value for names, value in _named(location, fs_options) if names.store}
 
 
 def properties(location: str, fs_options: FilesystemOptions) -> dict[str, str]:
     """Return the pyiceberg properties for a location. Raises ``ValueError`` for a wrong setting."""
-    return {names.iceberg: value for names, value in _given(location, fs_options) if names.iceberg}
+    return {names.iceberg: value for names, value in _named(location, fs_options) if names.iceberg}
 
 
-def _given(text: str, fs_options: FilesystemOptions) -> Iterator[tuple[_Names, str]]:
+def _named(text: str, fs_options: FilesystemOptions) -> Iterator[tuple[_Names, str]]:
     location = Location.parse(text)
-    user, _, host = location.authority.rpartition("@")
-    parameters = parameters_of(location.query)
-    if location.scheme in _S3_SCHEMES:
-        keys = dict(zip(("access_key", "secret_key"), map(unquote, user.split(":", 1)), strict=False)) if user else {}
-        yield from _named(_S3, _with_endpoint(s3_arguments(fs_options, host) | keys | parameters))
-    elif location.scheme in _AZURE_SCHEMES:
-        yield from _named(_AZURE, _with_account_endpoint(azure_arguments(fs_options, host) | parameters, host))
-    elif location.scheme in _GCS_SCHEMES:
-        yield from _named(_GCS, _with_endpoint(gcs_arguments(fs_options) | parameters))
-
-
-def _named(names: Mapping[str, _Names], given: Mapping[str, Any]) -> Iterator[tuple[_Names, str]]:
+    names = _STORES.get(location.scheme, {})
+    given = _with_endpoint(arguments_of(location, dict(fs_options.items)), location) if names else {}
     for name in given.keys() & names.keys():
         value = given[name]
         yield names[name], str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _with_endpoint(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with the endpoint as a URL."""
-    if "endpoint_override" not in given:
+def _with_endpoint(given: Arguments, location: Location) -> Arguments:
+    """Return the arguments with the endpoint as a URL; that of Azure's emulator has the account in its path."""
+    server, scheme = given.get("endpoint_override"), given.get("scheme", "https")
+    if blob := given.get("blob_storage_authority"):
+        account = location.authority.rpartition("@")[2].partition(".")[0]
+        server, scheme = f"{blob}/{account}", given.get("blob_storage_scheme", "https")
+    if not server:
         return given
-    scheme = given.get("scheme", "https")
-    plain = {"http": True} if scheme == "http" else {}
-    return given | plain | {"endpoint": f"{scheme}://{given['endpoint_override']}"}
-
-
-def _with_account_endpoint(given: dict[str, Any], host: str) -> dict[str, Any]:
-    """Return the arguments with the endpoint of an account as a URL, for Azure's emulator."""
-    if "blob_storage_authority" not in given:
-        return given
-    server = {"endpoint_override": f"{given['blob_storage_authority']}/{host.partition('.')[0]}"}
-    return _with_endpoint(given | server | {"scheme": given.get("blob_storage_scheme", "https")})
+    return given | {"endpoint": f"{scheme}://{server}"} | ({"http": True} if scheme == "http" else {})

@@ -8,7 +8,7 @@ and the damage.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -16,14 +16,17 @@ from kafka_msgs._backend import backend_module
 from kafka_msgs.binary_layouts import header_struct
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.batch_counts import BatchCounts
-from kafka_msgs.log.file_scan import AnyBatch
-from kafka_msgs.records import ReadOptions
+from kafka_msgs.log.file_scan import AnyBatch, FileScan
+from kafka_msgs.records import BatchReader
 from kafka_msgs.records.batch import BatchRun
 
 __all__ = ["EVERYTHING", "BatchWalk", "Item", "RunLimits", "walk_runs"]
 
 Item: TypeAlias = BatchRun | AnyBatch | LogFileError | RecordError
 """An item of a walk: a batch, a run of batches, or damage."""
+
+BatchWalk: TypeAlias = FileScan | BatchReader
+"""A walk over batches."""
 
 _IMPLEMENTATION: Final = backend_module("kafka_msgs.log")
 _OFFSETS: Final = header_struct("base_offset", "last_offset_delta")
@@ -33,26 +36,6 @@ _EACH_RUN: Final = 2**18
 It is small enough that bytes are still in the processor's cache when their records are read after the checksum
 comparison.
 """
-
-
-class BatchWalk(Protocol):
-    """The interface of a batch walk: ``FileScan`` and ``BatchReader``."""
-
-    position: int
-
-    @property
-    def data(self) -> Any:
-        """The bytes of the walk."""
-
-    @property
-    def options(self) -> ReadOptions:
-        """The options for reading batches."""
-
-    def __next__(self) -> AnyBatch | LogFileError:
-        """Return the next batch or damage. Raises ``RecordError`` for some damage, and ``StopIteration``."""
-
-    def resume_at(self, position: int, next_offset: int) -> None:
-        """Continue at a byte position. All bytes before it are valid batches of magic 2."""
 
 
 @frozen(kw_only=True)

@@ -22,9 +22,7 @@ from kafka_msgs.log.mapped_file import Mapped, last_not_zero, map_file
 
 __all__ = [
     "ABORTED_LAYOUT",
-    "OFFSET_ENTRY_SIZE",
     "OFFSET_LAYOUT",
-    "TIME_ENTRY_SIZE",
     "TIME_LAYOUT",
     "AbortedTransaction",
     "OffsetEntry",
@@ -47,10 +45,6 @@ TIME_LAYOUT: Final = Struct(">qi")
 """A time index entry: the timestamp, and the offset minus the base offset of the segment."""
 ABORTED_LAYOUT: Final = Struct(">hqqqq")
 """An entry of an index of aborted transactions: the fields of ``AbortedTransaction``."""
-OFFSET_ENTRY_SIZE: Final = OFFSET_LAYOUT.size
-"""The size of an offset index entry in bytes."""
-TIME_ENTRY_SIZE: Final = TIME_LAYOUT.size
-"""The size of a time index entry in bytes."""
 
 
 @frozen
@@ -131,13 +125,9 @@ def find_offset(path: Path, offset: int) -> OffsetEntry | None:
     index the result may be any entry. Return None for a file that ends within an entry. Raises the errors of
     ``map_file``.
     """
-    data, base = map_file(path), _base_offset(path)
-    entries = _used(data, OFFSET_LAYOUT)
-    at = bisect_right(entries, offset - base, key=lambda start: _first(OFFSET_LAYOUT, data, start))
-    if not at:
-        return None
-    found, position = OFFSET_LAYOUT.unpack_from(data, entries[at - 1])
-    return OffsetEntry(base + found, position)
+    base = _base_offset(path)
+    found = _find(path, OFFSET_LAYOUT, bisect_right, offset - base)
+    return OffsetEntry(base + found[0], found[1]) if found else None
 
 
 def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
@@ -145,20 +135,23 @@ def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
 
     It works like ``find_offset``.
     """
-    data, base = map_file(path), _base_offset(path)
-    entries = _used(data, TIME_LAYOUT)
-    at = len(entries)
-    if timestamp is not None:
-        at = bisect_left(entries, timestamp, key=lambda start: _first(TIME_LAYOUT, data, start))
+    found = _find(path, TIME_LAYOUT, bisect_left, timestamp)
+    return TimeEntry(found[0], _base_offset(path) + found[1]) if found else None
+
+
+def _find(path: Path, layout: Struct, bisect: Callable[..., int], value: int | None) -> tuple[int, int] | None:
+    """Return the last entry before the place of ``value`` among the first values of entries, or the very last entry."""
+    data = map_file(path)
+    starts = _used(data, layout)
+    at = len(starts) if value is None else bisect(starts, value, key=lambda start: _first(layout, data, start))
     if not at:
         return None
-    found, offset = TIME_LAYOUT.unpack_from(data, entries[at - 1])
-    return TimeEntry(found, base + offset)
+    first, second = layout.unpack_from(data, starts[at - 1])
+    return first, second
 
 
-def _first(layout: Struct, data: Mapped, start: int) -> int:
-    found: int = layout.unpack_from(data, start)[0]
-    return found
+def _first(layout: Struct, data: Mapped, start: int) -> Any:
+    return layout.unpack_from(data, start)[0]
 
 
 def _used(data: Mapped, layout: Struct) -> range:

@@ -9,6 +9,7 @@ listing is a snapshot: a running broker adds and deletes files. In Kafka the nam
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, get_args
@@ -36,7 +37,7 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 from kafka_msgs.validators import check_choice
 from kafka_msgs.versioned import Versioned
 
-__all__ = ["KRaftSnapshot", "LogDirectory", "Partition"]
+__all__ = ["KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog"]
 
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"[0-9]{20}")
@@ -66,8 +67,50 @@ class KRaftSnapshot:
         return walk_log(self.path, options)
 
 
+class TransactionalLog(ABC):
+    """A log whose batches are read like those of a consumer."""
+
+    __slots__ = ()
+
+    def batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch]:
+        """Yield the batches of all segments from the one that contains ``from_offset`` on; like ``Segment.batches``.
+
+        ``isolation="read_committed"`` excludes the batches of aborted transactions, and all batches from the last
+        stable offset on, like a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded with both
+        isolation levels. Raises ``OptionError`` for another isolation level.
+        """
+        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
+
+    def walk_batches(
+        self,
+        from_offset: int = 0,
+        options: ReadOptions = DEFAULT_READ_OPTIONS,
+        *,
+        isolation: IsolationLevel = "read_uncommitted",
+    ) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches and, in its place, each ``LogFileError``."""
+        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
+        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
+        found = self._walk(from_offset, options)
+        return (item for item in found if isinstance(item, LogFileError) or not transactions.is_hidden(item))
+
+    @abstractmethod
+    def transactions(self) -> TransactionIndex:
+        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+
+    @abstractmethod
+    def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
+        """Yield the batches of all transactions from the one that contains ``from_offset`` on, and the faults."""
+
+
 @frozen
-class Partition:
+class Partition(TransactionalLog):
     """The directory of a partition, named after its topic and number."""
 
     path: Path
@@ -100,45 +143,14 @@ class Partition:
         return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
 
     def transactions(self) -> TransactionIndex:
-        """Return the transactions in the segments: the aborted ones, and the last stable offset. Raises ``OSError``."""
+        """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""
         return find_transactions(segment.path for segment in self.segments)
 
-    def batches(
-        self,
-        from_offset: int = 0,
-        options: ReadOptions = DEFAULT_READ_OPTIONS,
-        *,
-        isolation: IsolationLevel = "read_uncommitted",
-    ) -> Iterator[AnyBatch]:
-        """Yield the batches of all segments from the one that contains ``from_offset`` on; like ``Segment.batches``.
-
-        ``isolation="read_committed"`` excludes the batches of aborted transactions, and all batches from the last
-        stable offset on, like a consumer with that ``isolation.level`` (KIP-98). Control batches are yielded with both
-        isolation levels. Raises ``OptionError`` for another isolation level.
-        """
-        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
-
-    def walk_batches(
-        self,
-        from_offset: int = 0,
-        options: ReadOptions = DEFAULT_READ_OPTIONS,
-        *,
-        isolation: IsolationLevel = "read_uncommitted",
-    ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield the batches and, in its place, each ``LogFileError``."""
-        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
-        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
-        return self._walk(transactions, from_offset, options)
-
-    def _walk(
-        self, transactions: TransactionIndex, from_offset: int, options: ReadOptions
-    ) -> Iterator[AnyBatch | LogFileError]:
+    def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
         for segment, after in zip(segments, (*segments[1:], None), strict=True):
             if after is None or after.base_offset > from_offset:
-                for item in segment.walk_batches(from_offset, options):
-                    if isinstance(item, LogFileError) or not transactions.is_hidden(item):
-                        yield item
+                yield from segment.walk_batches(from_offset, options)
 
     def first_record_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later; like ``Segment.first_at``."""

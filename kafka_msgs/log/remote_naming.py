@@ -7,10 +7,9 @@ A plugin (Kafka's ``RemoteStorageManager``, KIP-405) chooses the names. ``REMOTE
 
 from __future__ import annotations
 
-import binascii
 import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from string import Formatter
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from uuid import UUID
 from attrs import frozen
 
 from kafka_msgs.errors import OptionError, RemoteFormatError
+from kafka_msgs.log.writers.small_files import uuid_text
 
 __all__ = [
     "INDEX_SUFFIXES",
@@ -81,8 +81,8 @@ class RemoteNaming:
         if not _TOPIC.fullmatch(name.topic):
             raise RemoteFormatError(file="__remote_log_metadata", reason=f"{name.topic!r} is not the name of a topic")
         texts = name._asdict() | {
-            "topic_id": "" if name.topic_id is None else _text_of(name.topic_id),
-            "segment_id": _text_of(name.segment_id),
+            "topic_id": "" if name.topic_id is None else uuid_text(name.topic_id),
+            "segment_id": uuid_text(name.segment_id),
         }
         path = self.segment.format_map(texts)
         return path if ending == ".log" else path.removesuffix(".log") + ending
@@ -199,12 +199,6 @@ def _pattern(template: str) -> str:
     return "".join(re.escape(text) + (f"(?P<{name}>{_FIELDS[name]})" if name else "") for text, name in parts)
 
 
-def _text_of(given: UUID) -> str:
-    return urlsafe_b64encode(given.bytes).decode().rstrip("=")
-
-
 def _id_of(text: str) -> UUID:
-    try:
-        return UUID(bytes=urlsafe_b64decode(text + "=="))
-    except (binascii.Error, ValueError):  # pragma: no cover - 22 such characters are 16 bytes
-        _fail(text, "it is not an id")
+    """Return the id in 22 characters that match ``_ID``, which are 16 bytes."""
+    return UUID(bytes=urlsafe_b64decode(text + "=="))

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Final, TypeVar
 
 from attrs import frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
-from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
-from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.log_directory import LogDirectory, Partition, TransactionalLog
 from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
 from kafka_msgs.log.remote_ranges import (
@@ -29,9 +28,8 @@ from kafka_msgs.log.remote_ranges import (
     read_remote_log,
 )
 from kafka_msgs.log.small_files import read_offset_checkpoint
-from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex, TransactionMark, replay_marks, walk_marks
+from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
-from kafka_msgs.validators import check_choice
 
 __all__ = ["TieredPartition", "TieredSegment", "tiered_partitions"]
 
@@ -70,7 +68,7 @@ class TieredSegment:
 
 
 @frozen
-class TieredPartition:
+class TieredPartition(TransactionalLog):
     """The complete log of a partition: its segments in the order of offsets, with each offset in one segment."""
 
     topic: str
@@ -82,32 +80,11 @@ class TieredPartition:
         numbered = enumerate(self.segments)
         return replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
 
-    def batches(
-        self,
-        from_offset: int = 0,
-        options: ReadOptions = DEFAULT_READ_OPTIONS,
-        *,
-        isolation: IsolationLevel = "read_uncommitted",
-    ) -> Iterator[AnyBatch]:
-        """Yield the batches, starting with the one that contains ``from_offset``; like ``batches`` of ``Partition``."""
-        return raise_on_fault(self.walk_batches(from_offset, options, isolation=isolation))
-
-    def walk_batches(
-        self,
-        from_offset: int = 0,
-        options: ReadOptions = DEFAULT_READ_OPTIONS,
-        *,
-        isolation: IsolationLevel = "read_uncommitted",
-    ) -> Iterator[AnyBatch | LogFileError]:
-        """Yield the same batches as ``batches``, and each ``LogFileError`` in its place."""
-        check_choice("batches", "isolation", isolation, get_args(IsolationLevel))
-        transactions = self.transactions() if isolation == "read_committed" else TransactionIndex()
+    def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         for segment in self.segments:
-            if segment.end > from_offset:
-                for item in segment.walk_batches(options):
-                    hidden = not isinstance(item, LogFileError) and transactions.is_hidden(item)
-                    if not hidden and (isinstance(item, LogFileError) or item.last_offset >= from_offset):
-                        yield item
+            for item in segment.walk_batches(options) if segment.end > from_offset else ():
+                if isinstance(item, LogFileError) or item.last_offset >= from_offset:
+                    yield item
 
 
 def tiered_partitions(

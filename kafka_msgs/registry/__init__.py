@@ -3,7 +3,7 @@
 ``schemas`` loads registered schemas from a file or from the registry's topic; ``registry_client`` requests them from a
 registry. ``payload_decoding`` decodes columns of payloads to Arrow arrays; ``avro``, ``protobuf`` and ``json_schema``
 implement the formats, each with a library of the extra ``registry``. ``serializers`` encodes and decodes single keys
-and values, and ``json_forms`` converts decoded values to JSON. ``record_filter`` selects records by their decoded
+and values, and ``json_values`` converts decoded values to JSON. ``record_filter`` selects records by their decoded
 fields.
 """
 

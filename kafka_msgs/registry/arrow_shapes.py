@@ -14,10 +14,12 @@ from attrs import frozen
 
 from kafka_msgs.errors import RegisteredSchemaError
 
-__all__ = ["Change", "ColumnShape", "FieldCounter"]
+__all__ = ["Change", "ColumnShape", "Decode", "FieldCounter"]
 
 Change: TypeAlias = Callable[[Any], Any]
 """Converts a value other than None to a value that Arrow accepts."""
+Decode: TypeAlias = Callable[[bytes], Any]
+"""Decodes the bytes after the header of a payload. It may raise any ``Exception`` for invalid bytes."""
 
 _STRING: Final = pa.string()
 MOST_FIELDS: Final = 10_000
@@ -57,6 +59,11 @@ class ColumnShape:
         """Return the shape of values that ``earlier`` converts first."""
         change = self.change
         return ColumnShape(self.type, earlier if change is None else lambda value: change(earlier(value)))
+
+    def decoder(self, decode: Decode) -> Decode:
+        """Return a decoder of values for ``array``."""
+        change = self.change
+        return decode if change is None else lambda data: _changed(change, decode(data))
 
     @classmethod
     def of_fields(cls, parts: Mapping[str, ColumnShape]) -> ColumnShape:

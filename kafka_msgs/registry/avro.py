@@ -1,4 +1,4 @@
-"""Avro: decodes values from a writer's schema to a reader's schema, as Arrow arrays.
+"""Avro: single values and columns, decoded from a writer's schema to a reader's schema.
 
 Defines the Arrow type of an Avro schema. ``fastavro`` reads the bytes and resolves the schemas by Avro's rules.
 
@@ -21,7 +21,8 @@ another union                        struct with one field for each: ``member0``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from io import BytesIO
 from typing import Any, Final
@@ -30,18 +31,18 @@ import pyarrow as pa
 from attrs import frozen
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
-from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.registry.arrow_shapes import ColumnShape, Decode, FieldCounter
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
 try:
-    from fastavro import parse_schema, schemaless_reader
+    from fastavro import parse_schema, schemaless_reader, schemaless_writer
 except ImportError as error:
-    raise MissingExtraError(feature="reading Avro", extra="registry", package="fastavro") from error
+    raise MissingExtraError(feature="Avro", extra="registry", package="fastavro") from error
 
 from kafka_msgs.registry.avro_logical import NOTE, Purpose, annotate_types, hooked_types
-from kafka_msgs.registry.avro_payloads import check_payload, convert_defaults, is_recursive, load_schema
+from kafka_msgs.registry.avro_payloads import check_arrays, check_payload, convert_defaults, is_recursive, load_schema
 
-__all__ = ["AvroReader", "ParsedAvro", "check_arrays", "parse_avro", "read_value"]
+__all__ = ["columns", "decoder", "encoder"]
 
 _PLAIN: Final = {
     "null": pa.null(),
@@ -77,51 +78,47 @@ _PYTHON: Final = {
 """Maps Python types to the union branches that their values may belong to. Values of named types include their name."""
 
 
-class AvroReader:
-    """Reads values with one reader's schema. See the table in the module docstring for the Arrow types.
+def columns(
+    schema: RegisteredSchema, schemas: SchemaResolver, message: str | None
+) -> tuple[ColumnShape, Callable[[RegisteredSchema], Decode]]:
+    """Return the shape of columns with a reader's schema, and the function that returns the decoder of a writer's one.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not Avro, is recursive, or has too many fields, and the errors
-    of ``source``.
+    See the table in the module docstring for the Arrow types. Raises ``RegisteredSchemaError`` for a schema that is not
+    Avro, is recursive, or has too many fields, and the errors of ``schemas``.
     """
+    parsed = _parse(schema, schemas, "columns")
+    with _schema_errors(schema.id):
+        shape = _Shapes(schema.id, parsed.named).of(parsed.schema)
 
-    def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
-        self._source = source
-        self._parsed = parse_avro(schema, source, "columns")
-        self._id = schema.id
-        try:
-            self._shape = _Shapes(schema.id, self._parsed.named).of(self._parsed.schema)
-        except RegisteredSchemaError:
-            raise
-        except Exception as error:
-            raise _refused(schema.id, error) from error
+    def decoder_of(writer: RegisteredSchema) -> Decode:
+        return shape.decoder(_decoder(writer, None if writer.id == schema.id else parsed, schemas, "columns"))
 
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the arrays."""
-        return self._shape.type
+    return shape, decoder_of
 
-    def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that decodes the bytes after the header, written with the schema ``writer``.
 
-        It may raise any ``Exception`` for invalid bytes.
-        """
-        read_as, change = None if writer.id == self._id else self._parsed, self._shape.change
-        written = parse_avro(writer, self._source, "columns", read_as)
-        check_arrays(writer.id, written.schema, written.named)
+def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
+    """Return the function that encodes values with a schema."""
+    found = _parse(schema, schemas, "write")
+    check_arrays(schema.id, found.schema, found.named)
 
-        def decoded(payload: bytes) -> object:
-            value = read_value(payload, written, read_as, with_names=True)
-            return value if change is None or value is None else change(value)
+    def encode(value: Any) -> bytes:
+        stream = BytesIO()
+        schemaless_writer(stream, found.schema, value)
+        return stream.getvalue()
 
-        return decoded
+    return encode
 
-    def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
-        return self._shape.array(values)
+
+def decoder(
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
+) -> Decode:
+    """Return the function that decodes values of ``writer``, resolved to ``reader``."""
+    read_as = None if reader is None or reader.id == writer.id else _parse(reader, schemas, "values")
+    return _decoder(writer, read_as, schemas, "values")
 
 
 @frozen
-class ParsedAvro:
+class _Parsed:
     """A schema as ``fastavro`` represents it, its named types, and whether a type contains itself."""
 
     schema: Any
@@ -129,50 +126,55 @@ class ParsedAvro:
     is_recursive: bool
 
 
-def parse_avro(
-    schema: RegisteredSchema, source: SchemaResolver, purpose: Purpose, reader: ParsedAvro | None = None
-) -> ParsedAvro:
+@contextmanager
+def _schema_errors(schema_id: int) -> Iterator[None]:
+    """Turn the errors of the library, some of which derive from ``Exception`` only, into ``RegisteredSchemaError``."""
+    try:
+        yield
+    except (RegisteredSchemaError, MemoryError):
+        raise
+    except Exception as error:
+        reason = f"it is not a schema of Avro: {error!r}"
+        raise RegisteredSchemaError(schema_id=schema_id, reason=reason) from error
+
+
+def _parse(
+    schema: RegisteredSchema, schemas: SchemaResolver, purpose: Purpose, reader: _Parsed | None = None
+) -> _Parsed:
     """Return a parsed schema with its references, and with the values of its defaults.
 
     ``reader`` is the schema with which values of this one are read. Raises ``RegisteredSchemaError``, and the errors of
-    ``source``.
+    ``schemas``.
     """
     hooked = frozenset[str]() if reader is None else hooked_types(purpose, (reader.schema, reader.named))
     named: dict[str, Any] = {}
-    references = resolve_references(schema, source)
-    try:
+    references = resolve_references(schema, schemas)
+    with _schema_errors(schema.id):
         for _, other in references:
             parse_schema(annotate_types(load_schema(other.text), purpose, hooked), named_schemas=named)
-        own = annotate_types(load_schema(schema.text), purpose, hooked)
-        parsed = parse_schema(own, named_schemas=named)
+        parsed = parse_schema(annotate_types(load_schema(schema.text), purpose, hooked), named_schemas=named)
         recursive = is_recursive(parsed, named)
         convert_defaults(parsed, named, purpose)
-    except MemoryError:
-        raise
-    # The library raises errors of many types, some of which derive from Exception only.
-    except Exception as error:
-        raise _refused(schema.id, error) from error
-    return ParsedAvro(parsed, named, recursive)
+        return _Parsed(parsed, named, recursive)
 
 
-def _refused(schema_id: int, error: Exception) -> RegisteredSchemaError:
-    return RegisteredSchemaError(schema_id=schema_id, reason=f"it is not a schema of Avro: {error!r}")
+def _decoder(writer: RegisteredSchema, reader: _Parsed | None, schemas: SchemaResolver, purpose: Purpose) -> Decode:
+    """Return the function that decodes values, for columns with the names of named types in unions."""
+    written, read_as = _parse(writer, schemas, purpose, reader), None if reader is None else reader.schema
+    check_arrays(writer.id, written.schema, written.named)
 
+    def decode(data: bytes) -> Any:
+        check_payload(data, written.schema, written.named, recursive=written.is_recursive)
+        stream = BytesIO(data)
+        try:
+            value = schemaless_reader(stream, written.schema, read_as, return_named_type=purpose == "columns")
+        except (EOFError, IndexError):
+            raise ValueError(f"its {len(data)} bytes end within the value") from None
+        if left := len(data) - stream.tell():
+            raise ValueError(f"{left} bytes follow the value")
+        return value
 
-def read_value(data: bytes, writer: ParsedAvro, reader: ParsedAvro | None, *, with_names: bool) -> Any:
-    """Return the value in bytes, resolved to ``reader``. It may raise any ``Exception`` for invalid bytes.
-
-    ``with_names`` pairs a value of a named type in a union with the name of the type.
-    """
-    check_payload(data, writer.schema, writer.named, recursive=writer.is_recursive)
-    stream, read_as = BytesIO(data), None if reader is None else reader.schema
-    try:
-        value = schemaless_reader(stream, writer.schema, read_as, return_named_type=with_names)
-    except (EOFError, IndexError):
-        raise ValueError(f"its {len(data)} bytes end within the value") from None
-    if left := len(data) - stream.tell():
-        raise ValueError(f"{left} bytes follow the value")
-    return value
+    return decode
 
 
 class _Shapes:
@@ -237,31 +239,3 @@ def _branch(schema: Any) -> str:
 def _decimal(schema: Any) -> pa.DataType:
     precision, scale = schema["precision"], schema.get("scale", 0)
     return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else pa.decimal256(precision, scale)
-
-
-def check_arrays(schema_id: int, schema: Any, named: Mapping[str, Any]) -> None:
-    """Raise ``RegisteredSchemaError`` for an array of zero-byte items, whose count a few bytes could inflate."""
-    known = {"null": True}
-
-    def empty(part: Any) -> bool:
-        if isinstance(part, list):
-            return False
-        if isinstance(part, str):
-            if part not in known:
-                known[part] = False
-                known[part] = part in named and empty(named[part])
-            return known[part]
-        if part["type"] in ("record", "error"):
-            return all(empty(each["type"]) for each in part["fields"])
-        return part["size"] == 0 if part["type"] == "fixed" else empty(part["type"])
-
-    waiting = [schema, *named.values()]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, list):
-            waiting += part
-        elif isinstance(part, dict):
-            if part["type"] == "array" and empty(part["items"]):
-                raise RegisteredSchemaError(schema_id=schema_id, reason="it has an array of items without bytes")
-            waiting += (part[name] for name in ("items", "values", "type") if name in part)
-            waiting += (each["type"] for each in part.get("fields", ()))

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kafka_msgs.errors import RegisteredSchemaError
 from kafka_msgs.registry.avro_logical import BRANCHES, Purpose, convert
 
-__all__ = ["check_payload", "convert_defaults", "is_recursive", "load_schema"]
+__all__ = ["check_arrays", "check_payload", "convert_defaults", "is_recursive", "load_schema"]
 
 _MAX_NESTING: Final = 300
 """The maximum nesting of JSON in a schema."""
@@ -75,6 +76,38 @@ def _inner(schema: Any) -> Iterator[Any]:
         yield from (each["type"] for each in schema.get("fields", ()))
         if isinstance(schema.get("type"), dict | list):
             yield schema["type"]
+
+
+def _parts(schema: Any, named: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield each part of a schema and of its named types once, except types without parts."""
+    seen: set[int] = set()
+    waiting = [schema, *named.values()]
+    while waiting:
+        part = _resolved(waiting.pop(), named)
+        if id(part) not in seen and not isinstance(part, str):
+            seen.add(id(part))
+            yield part
+            waiting += _inner(part)
+
+
+def check_arrays(schema_id: int, schema: Any, named: Mapping[str, Any]) -> None:
+    """Raise ``RegisteredSchemaError`` for an array of zero-byte items, whose count a few bytes could inflate."""
+    known = {"null": True}
+
+    def empty(part: Any) -> bool:
+        if isinstance(part, list):
+            return False
+        if isinstance(part, str):
+            if part not in known:
+                known[part] = False
+                known[part] = part in named and empty(named[part])
+            return known[part]
+        if part["type"] in _RECORDS:
+            return all(empty(each["type"]) for each in part["fields"])
+        return part["size"] == 0 if part["type"] == "fixed" else empty(part["type"])
+
+    if any("items" in part and empty(part["items"]) for part in _parts(schema, named) if isinstance(part, dict)):
+        raise RegisteredSchemaError(schema_id=schema_id, reason="it has an array of items without bytes")
 
 
 def check_payload(data: bytes, schema: Any, named: Mapping[str, Any], *, recursive: bool) -> None:
@@ -158,22 +191,11 @@ def convert_defaults(schema: Any, named: Mapping[str, Any], purpose: Purpose) ->
     For columns the value of a named type in a union is paired with the name of the type. Raises ``ValueError``,
     ``TypeError``, ``KeyError`` or ``AttributeError`` for a default that does not have the type of its field.
     """
-    fields = list(_fields_with_defaults(schema, named))
+    records = (each for each in _parts(schema, named) if isinstance(each, dict))
+    fields = [each for record in records for each in record.get("fields", ()) if "default" in each]
     defaults = _Defaults(named, purpose, {id(each): each["default"] for each in fields})
     for each, value in [(each, defaults.value(each["type"], each["default"], 0)) for each in fields]:
         each["default"] = value
-
-
-def _fields_with_defaults(schema: Any, named: Mapping[str, Any]) -> Iterator[Any]:
-    seen: set[int] = set()
-    waiting = [schema, *named.values()]
-    while waiting:
-        part = _resolved(waiting.pop(), named)
-        if id(part) in seen or isinstance(part, str):
-            continue
-        seen.add(id(part))
-        yield from (each for each in (part.get("fields", ()) if isinstance(part, dict) else ()) if "default" in each)
-        waiting += _inner(part)
 
 
 class _Defaults:

@@ -1,4 +1,4 @@
-"""JSON Schema: JSON values as Arrow arrays.
+"""JSON Schema: columns of JSON values.
 
 Defines the Arrow type of a JSON Schema. Values keep only the content that their type has fields for. Other constraints
 of a schema, such as patterns and ranges, are not checked. This is also the default of Confluent's deserializer.
@@ -18,7 +18,7 @@ anything else                         string: the text of the value in JSON
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from json import JSONDecodeError
 from typing import Any, Final
@@ -26,7 +26,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError, shown
-from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.registry.arrow_shapes import ColumnShape, Decode, FieldCounter
 from kafka_msgs.registry.json_values import parse_json
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
@@ -38,7 +38,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="reading JSON Schema", extra="registry", package="referencing") from error
 
-__all__ = ["JsonReader"]
+__all__ = ["columns"]
 
 _PLAIN: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "string": pa.string()}
 
@@ -61,51 +61,27 @@ _NUMBER: Final = ColumnShape(pa.float64(), _number)
 _TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
 
 
-class JsonReader:
-    """Reads values with one reader's schema. See the table in the module docstring for the Arrow types.
+def columns(
+    schema: RegisteredSchema, schemas: SchemaResolver, message: str | None
+) -> tuple[ColumnShape, Callable[[RegisteredSchema], Decode]]:
+    """Return the shape of columns with a reader's schema, and the function that returns the decoder of a writer's one.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not JSON Schema, is recursive, or has too many fields, and the
-    errors of ``source``.
+    See the table in the module docstring for the Arrow types. Writers' schemas are ignored. Raises
+    ``RegisteredSchemaError`` for a schema that is not JSON Schema, is recursive, or has too many fields, and the errors
+    of ``schemas``.
     """
-
-    def __init__(self, schema: RegisteredSchema, source: SchemaResolver) -> None:
-        self._shape = _shape(schema, source)
-
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the arrays."""
-        return self._shape.type
-
-    def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that decodes the bytes after the header. The schema ``writer`` is ignored.
-
-        It may raise any ``Exception`` for invalid bytes.
-        """
-        change = self._shape.change
-
-        def decoded(payload: bytes) -> object:
-            value = parse_json(payload)
-            return value if change is None or value is None else change(value)
-
-        return decoded
-
-    def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
-        return self._shape.array(values)
-
-
-def _shape(schema: RegisteredSchema, source: SchemaResolver) -> ColumnShape:
     registry: Registry[Any] = Registry()
     try:
         root, addresses = _document(schema.text)
-        for name, other in resolve_references(schema, source):
+        for name, other in resolve_references(schema, schemas):
             content, own = _document(other.text)
             registry = registry.with_resources((each, content) for each in (name, *own))
         registry = registry.with_resources((each, root) for each in addresses)
-        return _Shapes(schema.id).of(root.contents, registry.resolver_with_root(root))
+        shape = _Shapes(schema.id).of(root.contents, registry.resolver_with_root(root))
     except (TypeError, KeyError, AttributeError, RecursionError, Unresolvable, JSONDecodeError) as error:
         reason = f"it is not a JSON Schema: {error!r}"
         raise RegisteredSchemaError(schema_id=schema.id, reason=reason) from error
+    return shape, lambda _: shape.decoder(parse_json)
 
 
 def _document(text: str) -> tuple[Resource[Any], list[str]]:

@@ -1,7 +1,6 @@
 """``decode_payloads``: decodes schema registry payloads to an Arrow array, with an error for each bad row.
 
-Defines the header: a zero byte, and the schema id in four big-endian bytes, as Confluent's serializers write it. The
-formats read the remaining bytes.
+``serializers`` defines the header. The formats read the remaining bytes.
 """
 
 from __future__ import annotations
@@ -9,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final
 
 from kafka_msgs.columns import DecodedColumn
 from kafka_msgs.columns.decode import Column, OnBadRow, binary_column, check_on_error
 from kafka_msgs.columns.types import ERROR_TYPE
-from kafka_msgs.errors import ColumnSizeError, MissingExtraError, OptionError, PayloadError, RegistryError
+from kafka_msgs.errors import ColumnSizeError, MissingExtraError, PayloadError, RegistryError
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver
+from kafka_msgs.registry.serializers import check_kind, check_message, error_text, schema_id, split_payload
 
 try:
     import pyarrow as pa
@@ -24,25 +24,7 @@ except ImportError as error:
 
 __all__ = ["PayloadReader", "decode_payloads"]
 
-_HEADER: Final = 5
-_FORMATS: Final = {
-    "AVRO": ("avro", "AvroReader"),
-    "PROTOBUF": ("protobuf", "ProtobufReader"),
-    "JSON": ("json_schema", "JsonReader"),
-}
-
-_Decode: TypeAlias = Callable[[bytes], object]
-
-
-class _Format(Protocol):
-    """A reader for the values of one format with one schema."""
-
-    @property
-    def type(self) -> pa.DataType: ...
-
-    def decoder(self, writer: RegisteredSchema) -> _Decode: ...
-
-    def array(self, values: list[object]) -> pa.Array: ...
+_FORMATS: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
 
 
 def decode_payloads(
@@ -72,15 +54,17 @@ class PayloadReader:
 
     def __init__(self, target: RegisteredSchema, schemas: SchemaResolver, *, message: str | None = None) -> None:
         """See ``decode_payloads``."""
+        check_message(target, message)
+        module: Any = import_module(f"kafka_msgs.registry.{_FORMATS[target.kind]}")
         self._target = target
         self._schemas = schemas
-        self._format = _format(target, schemas, message)
-        self._decoders: dict[int, _Decode] = {}
+        self._shape, self._decoder_of = module.columns(target, schemas, message)
+        self._decoders: dict[int, Callable[[bytes], Any]] = {}
 
     @property
     def type(self) -> pa.DataType:
         """The type of the arrays."""
-        return self._format.type
+        return self._shape.type
 
     def decode(self, column: Column, *, on_error: OnBadRow = "null") -> DecodedColumn:
         """Decode a column; see ``decode_payloads``."""
@@ -100,58 +84,40 @@ class PayloadReader:
         read = partial(self._value, unreadable=unreadable)
         for row, payload in enumerate(payloads):
             values.append(None if payload is None else _tried(read, payload, row, reasons))
-        made = _tried(self._format.array, values, -1, {})
+        made = _tried(self._shape.array, values, -1, {})
         if made is None:
             made = pa.concat_arrays([self._row(value, row, reasons) for row, value in enumerate(values)])
         if isinstance(made, pa.ChunkedArray):
             raise ColumnSizeError(rows=len(column), size=column.nbytes)
         if reasons and on_error == "raise":
             row = min(reasons)
-            raise PayloadError(row=row, schema_id=_schema_id(payloads[row]), reason=reasons[row])
-        errors = [_error(reasons[row]) if row in reasons else None for row in range(len(payloads))]
+            raise PayloadError(row=row, schema_id=schema_id(payloads[row]), reason=reasons[row])
+        errors = [
+            {"path": "", "offset": None, "reason": reasons[row]} if row in reasons else None
+            for row in range(len(payloads))
+        ]
         return DecodedColumn(made, pa.array(errors, ERROR_TYPE))
 
     def _row(self, value: object, row: int, reasons: dict[int, str]) -> pa.Array:
         """Return one value as an array, or null and a reason if the value does not fit the type."""
-        made = _tried(self._format.array, [value], row, reasons)
+        made = _tried(self._shape.array, [value], row, reasons)
         return pa.nulls(1, self.type) if made is None else made
 
     def _value(self, payload: bytes, unreadable: dict[int, str]) -> object:
         """Return the value of a payload. ``unreadable`` maps the unusable schemas of the column to reasons."""
-        number = _schema_id(payload)
-        if number is None:
-            raise ValueError(f"it does not start with the header of a schema registry: {payload[:_HEADER].hex()}")
+        number, data = split_payload(payload)
+        if number not in self._decoders and number not in unreadable:
+            decode = _tried(self._decoder, number, number, unreadable)
+            if decode is not None:
+                self._decoders[number] = decode
         if number not in self._decoders:
-            if number not in unreadable:
-                self._prepare(number, unreadable)
-            if number in unreadable:
-                raise ValueError(unreadable[number])
-        return self._decoders[number](payload[_HEADER:])
+            raise ValueError(unreadable[number])
+        return self._decoders[number](data)
 
-    def _prepare(self, number: int, unreadable: dict[int, str]) -> None:
-        made = _tried(lambda each: self._decoder(self._schemas.by_id(each)), number, number, unreadable)
-        if made is not None:
-            self._decoders[number] = made
-
-    def _decoder(self, writer: RegisteredSchema) -> _Decode:
-        if writer.kind != self._target.kind:
-            raise ValueError(f"its schema is of the kind {writer.kind}, expected {self._target.kind}")
-        return self._format.decoder(writer)
-
-
-def _format(target: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> _Format:
-    module, name = _FORMATS[target.kind]
-    made: Callable[..., _Format] = getattr(import_module(f"kafka_msgs.registry.{module}"), name)
-    if message is None:
-        return made(target, schemas)
-    if target.kind != "PROTOBUF":
-        raise OptionError(source="decode_payloads", option="message", value=message, reason="it is for Protobuf only")
-    return made(target, schemas, message)
-
-
-def _schema_id(payload: bytes) -> int | None:
-    """Return the id in the header of a payload, or None if it has no header."""
-    return int.from_bytes(payload[1:_HEADER]) if len(payload) >= _HEADER and payload[0] == 0 else None
+    def _decoder(self, number: int) -> Any:
+        writer = self._schemas.by_id(number)
+        check_kind(writer, self._target)
+        return self._decoder_of(writer)
 
 
 def _tried(work: Callable[[Any], Any], given: Any, number: int, reasons: dict[int, str]) -> Any:
@@ -164,9 +130,5 @@ def _tried(work: Callable[[Any], Any], given: Any, number: int, reasons: dict[in
     except (RegistryError, MemoryError):
         raise
     except Exception as error:
-        reasons[number] = str(error) or type(error).__name__
+        reasons[number] = error_text(error)
         return None
-
-
-def _error(reason: str) -> dict[str, object]:
-    return {"path": "", "offset": None, "reason": reason}

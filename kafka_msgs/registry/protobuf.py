@@ -1,4 +1,4 @@
-"""Protobuf: messages as Arrow arrays.
+"""Protobuf: single messages, prefixed with their indexes in the schema, and columns of them.
 
 Defines the Arrow type of a message, the compilation of schema texts to types, and the indexes of messages in their
 file. ``protoc``, from ``grpcio-tools``, compiles the text, and ``protobuf`` reads the bytes.
@@ -26,18 +26,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
-from kafka_msgs.primitives import read_uvarint
-from kafka_msgs.registry.arrow_shapes import ColumnShape, FieldCounter
+from kafka_msgs.primitives import read_uvarint, write_uvarint
+from kafka_msgs.registry.arrow_shapes import ColumnShape, Decode, FieldCounter
 from kafka_msgs.registry.protobuf_builtins import BUILT_IN_FILES
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
@@ -46,11 +46,13 @@ try:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
+    from google.protobuf.json_format import ParseDict
+    from google.protobuf.message import Message
     from google.protobuf.message_factory import GetMessageClass
 except ImportError as error:
-    raise MissingExtraError(feature="reading Protobuf", extra="registry", package="grpcio-tools") from error
+    raise MissingExtraError(feature="Protobuf", extra="registry", package="grpcio-tools") from error
 
-__all__ = ["ProtobufReader", "compile_file_set", "compile_schema", "parse_message", "read_message_indexes"]
+__all__ = ["columns", "compile_file_set", "decoder", "encoder"]
 
 _SCALARS: Final = {
     FieldDescriptor.TYPE_BOOL: pa.bool_(),
@@ -81,53 +83,78 @@ _WRAPPERS: Final = frozenset(
 )
 _FILE: Final = "kafka_msgs_schema.proto"
 _COMPILE_S: Final = 60
+_FIRST: Final = (0,)
+_Names: TypeAlias = Mapping[tuple[int, ...], str]
+"""The full names of the messages in a file, by their indexes, from the outermost in."""
 
 
-class ProtobufReader:
-    """Reads messages with one reader's schema: ``message``, or else the first message of its file.
+def columns(
+    schema: RegisteredSchema, schemas: SchemaResolver, message: str | None
+) -> tuple[ColumnShape, Callable[[RegisteredSchema], Decode]]:
+    """Return the shape of columns with a reader's schema, and the function that returns the decoder of a writer's one.
 
-    Raises ``RegisteredSchemaError`` for a schema that is not Protobuf, lacks the message, is recursive, or has too many
-    fields, and the errors of ``source``.
+    A column has the messages ``message``, or else the first ones of their file. See the table in the module docstring
+    for the Arrow types. Raises ``RegisteredSchemaError`` for a schema that is not Protobuf, lacks the message, is
+    recursive, or has too many fields, and the errors of ``schemas``.
     """
+    pool, names = _compile(schema, schemas)
+    name = message or names.get(_FIRST, "")
+    cls = _message_class(pool, schema, name)
+    shape = _Shapes(schema.id).of(cls.DESCRIPTOR)
 
-    def __init__(self, schema: RegisteredSchema, source: SchemaResolver, message: str | None = None) -> None:
-        self._source = source
-        self._id = schema.id
-        self._pool, self._names = compile_schema(schema, source)
-        name = message or self._names.first
-        try:
-            found: Descriptor = self._pool.FindMessageTypeByName(name)
-        except KeyError as error:
-            raise RegisteredSchemaError(schema_id=schema.id, reason=f"it has no message {name}") from error
-        self._shape = _Shapes(schema.id).of(found)
-        self._message: Any = GetMessageClass(found)
-        self._name = name
+    def decoder_of(writer: RegisteredSchema) -> Decode:
+        written = names if writer.id == schema.id else _compile(writer, schemas)[1]
+        return shape.decoder(partial(_decode, written, name, lambda _: cls))
 
-    @property
-    def type(self) -> pa.DataType:
-        """The type of the arrays."""
-        return self._shape.type
+    return shape, decoder_of
 
-    def decoder(self, writer: RegisteredSchema) -> Callable[[bytes], object]:
-        """Return the function that decodes the bytes after the header, written with the schema ``writer``.
 
-        It may raise any ``Exception`` for invalid bytes.
-        """
-        names = self._names if writer.id == self._id else compile_schema(writer, self._source)[1]
-        change = self._shape.change
+def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | None) -> Callable[[Any], bytes]:
+    """Return the function that encodes messages, or dicts in Protobuf's JSON form."""
+    pool, names = _compile(schema, schemas)
+    cls = _message_class(pool, schema, message or names.get(_FIRST, ""))
+    places = {name: _encode_place(place) for place, name in names.items()}
 
-        def decoded(payload: bytes) -> object:
-            place, start = read_message_indexes(payload)
-            if (name := names.at(place)) != self._name:
-                raise ValueError(f"it is a {name}, not a {self._name}")
-            message = parse_message(self._message, payload[start:])
-            return change(message) if change else message
+    def encode(value: Any) -> bytes:
+        made = value if isinstance(value, Message) else ParseDict(value, cls())
+        name = made.DESCRIPTOR.full_name
+        if name not in places:
+            raise ValueError(f"its schema has no message {name}")
+        data: bytes = made.SerializeToString()
+        return places[name] + data
 
-        return decoded
+    return encode
 
-    def array(self, values: Sequence[object]) -> pa.Array:
-        """Return values as an array. Raises ``pa.ArrowException`` for a value that does not fit its type."""
-        return self._shape.array(values)
+
+def decoder(
+    writer: RegisteredSchema, reader: RegisteredSchema | None, schemas: SchemaResolver, message: str | None
+) -> Decode:
+    """Return the function that decodes messages of ``writer``, with the fields of ``reader``."""
+    _, names = _compile(writer, schemas)
+    target = reader or writer
+    pool, _ = _compile(target, schemas)
+    return partial(_decode, names, message, partial(_message_class, pool, target))
+
+
+def _message_class(pool: DescriptorPool, schema: RegisteredSchema, name: str) -> Any:
+    try:
+        return GetMessageClass(pool.FindMessageTypeByName(name))
+    except KeyError as error:
+        raise RegisteredSchemaError(schema_id=schema.id, reason=f"it has no message {name}") from error
+
+
+def _decode(names: _Names, message: str | None, class_of: Callable[[str], Any], payload: bytes) -> Any:
+    """Return a message without a missing required field, as Java does; ``message`` is the only allowed name."""
+    place, start = _message_indexes(payload)
+    name = names.get(place)
+    if name is None:
+        raise ValueError(f"its schema has no message {list(place)}")
+    if message is not None and name != message:
+        raise ValueError(f"it is a {name}, not a {message}")
+    found = class_of(name).FromString(payload[start:])
+    if not found.IsInitialized():
+        raise ValueError(f"it has no {', '.join(found.FindInitializationErrors())}, which is required")
+    return found
 
 
 class _Shapes:
@@ -170,19 +197,10 @@ def _microseconds(value: Any) -> int:
     return int(value.seconds) * _US + int(value.nanos / 1000)
 
 
-def parse_message(cls: Any, data: bytes) -> Any:
-    """Return the message in bytes. Raises ``ValueError`` for a message without a required field, as Java does."""
-    message = cls.FromString(data)
-    if not message.IsInitialized():
-        raise ValueError(f"it has no {', '.join(message.FindInitializationErrors())}, which is required")
-    return message
-
-
-def read_message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
+def _message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     """Return the indexes of a message in its file, from the outermost in, and the start position of its bytes.
 
-    The indexes are zigzag varints after their count. A count of zero means the first message. The implicit messages of
-    map entries have no index.
+    The indexes are zigzag varints after their count. A count of zero means the first message.
     """
     count, at = _number(payload, 0)
     if not 0 <= count <= len(payload):
@@ -191,7 +209,14 @@ def read_message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     for _ in range(count):
         index, at = _number(payload, at)
         place.append(index)
-    return tuple(place) or (0,), at
+    return tuple(place) or _FIRST, at
+
+
+def _encode_place(place: tuple[int, ...]) -> bytes:
+    """Return indexes as zigzag varints after their count. The first message of a file is encoded as a single zero."""
+    if place == _FIRST:
+        return b"\0"
+    return b"".join(write_uvarint(number << 1) for number in (len(place), *place))
 
 
 def _number(payload: bytes, at: int) -> tuple[int, int]:
@@ -199,46 +224,21 @@ def _number(payload: bytes, at: int) -> tuple[int, int]:
     return value >> 1 ^ -(value & 1), end
 
 
-class _Names:
-    """The names of the messages in a file, by their indexes."""
-
-    def __init__(self, package: str, messages: Sequence[DescriptorProto]) -> None:
-        self._package = package
-        self._messages = messages
-
-    @property
-    def first(self) -> str:
-        return self.at((0,)) if self._messages else ""
-
-    def places(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the full name of each message, and its indexes."""
-        waiting: list[tuple[tuple[int, ...], DescriptorProto]]
-        waiting = [((index,), each) for index, each in enumerate(self._messages)]
-        while waiting:
-            place, message = waiting.pop()
-            yield self.at(place), place
-            nested = [each for each in message.nested_type if not each.options.map_entry]
-            waiting += [((*place, index), each) for index, each in enumerate(nested)]
-
-    def at(self, place: tuple[int, ...]) -> str:
-        """Return the full name of the message with these indexes. Raises ``ValueError`` if it does not exist."""
-        names, messages = [self._package] if self._package else [], self._messages
-        for index in place:
-            if not 0 <= index < len(messages):
-                raise ValueError(f"its schema has no message {list(place)}")
-            names.append(messages[index].name)
-            messages = [each for each in messages[index].nested_type if not each.options.map_entry]
-        return ".".join(names)
-
-
-def compile_schema(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
+def _compile(schema: RegisteredSchema, source: SchemaResolver) -> tuple[DescriptorPool, _Names]:
     """Return the types of a schema and its dependencies, and the names of the messages in the schema itself."""
     found = FileDescriptorSet.FromString(compile_file_set(schema, source))
     pool = DescriptorPool()
     for file in found.file:
         pool.AddSerializedFile(file.SerializeToString())
-    own = found.file[-1]
-    return pool, _Names(own.package, own.message_type)
+    return pool, dict(_named(found.file[-1].message_type, found.file[-1].package, ()))
+
+
+def _named(messages: Iterable[DescriptorProto], prefix: str, place: tuple[int, ...]) -> Iterator[tuple[Any, str]]:
+    """Yield the indexes and the full name of each message. The implicit messages of map entries have no index."""
+    for index, message in enumerate(each for each in messages if not each.options.map_entry):
+        name = f"{prefix}.{message.name}".lstrip(".")
+        yield (*place, index), name
+        yield from _named(message.nested_type, name, (*place, index))
 
 
 def compile_file_set(schema: RegisteredSchema, source: SchemaResolver) -> bytes:

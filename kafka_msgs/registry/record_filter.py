@@ -15,8 +15,7 @@ from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.records import TOPICS, TopicRecord, decode_record
 from kafka_msgs.records import ConsumerRecord, Payload
 from kafka_msgs.records.where import Where, parse_where, resolve_fields
-from kafka_msgs.registry.json_forms import json_form
-from kafka_msgs.registry.json_values import parse_json
+from kafka_msgs.registry.json_values import json_form, parse_json
 from kafka_msgs.registry.schemas import SchemaResolver
 from kafka_msgs.registry.serializers import PayloadDeserializer
 

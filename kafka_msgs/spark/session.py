@@ -52,7 +52,9 @@ def register(spark: SparkSession, *, ship: bool = True, settings: Mapping[str, s
     """
     if ship:
         ship_code(spark)
-    known = _REGISTERED[spark] = FilesystemOptions.from_mapping(settings or {}).over(session_settings(spark))
+    known = _REGISTERED[spark] = FilesystemOptions.from_mapping(settings or {}, "register").over(
+        session_settings(spark)
+    )
     observed = {_LOG_SOURCE: "ObservedLogSource"} if spark.conf.get(_PUSHDOWN, "false") == "true" else {}
     for module, name in (_SOURCES | observed).items():
         try:
@@ -89,7 +91,7 @@ def _of_hadoop(spark: Any) -> FilesystemOptions:
     found = {
         f"{prefix}{name}": value for prefix in PREFIXES for name, value in dict(conf.getPropsWithPrefix(prefix)).items()
     }
-    return FilesystemOptions.from_mapping({name: value for name, value in found.items() if _was_made(conf, name)})
+    return FilesystemOptions.select({name: value for name, value in found.items() if _was_made(conf, name)})
 
 
 def _was_made(conf: Any, name: str) -> bool:

@@ -18,8 +18,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.filesystems.store_options import properties
-from kafka_msgs.filesystems.upload import resolve_uri
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,9 +54,9 @@ class IcebergTable:
     def of(cls, location: str, fs_options: FilesystemOptions = NO_OPTIONS) -> IcebergTable:
         """Return the table at a path or URI. Raises ``OptionError`` and ``JobPathError``."""
         if "://" in location:
-            filesystem, inner = resolve_uri(location, fs_options)
+            storage, url = Storage.at(location, fs_options), location.rstrip("/")
             return cls(
-                location.rstrip("/"), inner.rstrip("/"), filesystem, lambda: _configured(location, fs_options), _always
+                url, storage.full_path(""), storage.filesystem, lambda: _configured(location, fs_options), _always
             )
         path = Path(location).absolute()
         catalog = path.parent / CATALOG_FILE

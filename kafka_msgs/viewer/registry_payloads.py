@@ -14,7 +14,7 @@ from attrs import define, field
 from kafka_msgs.errors import KafkaMsgsError, PayloadError, RegisteredSchemaError, UnknownSchemaError
 from kafka_msgs.records.batch import RecordBatch, walk_batches
 from kafka_msgs.records.options import ReadOptions
-from kafka_msgs.registry.json_forms import json_form
+from kafka_msgs.registry.json_values import json_form
 from kafka_msgs.registry.serializers import PayloadDeserializer
 
 __all__ = ["RegistryPayloads"]

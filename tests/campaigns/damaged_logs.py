@@ -28,8 +28,7 @@ from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.internal_topics.records import TOPICS
 from kafka_msgs.log import indexes, small_files
 from kafka_msgs.log.file_scan import FileScan
-from kafka_msgs.log.index_check import check_offset_index, check_time_index
-from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment import Segment, check_offset_index, check_time_index
 from kafka_msgs.log.summary import LogSummary, walk_summary
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder
 from tests.support.implementations import implementations
@@ -249,8 +248,8 @@ def _check_seeking(path: Path, rng: Random) -> None:
 
 
 _READERS: Final[Mapping[str, tuple[Callable[..., Iterator[Any]], int]]] = {
-    ".index": (indexes.walk_offset_index, indexes.OFFSET_ENTRY_SIZE),
-    ".timeindex": (indexes.walk_time_index, indexes.TIME_ENTRY_SIZE),
+    ".index": (indexes.walk_offset_index, indexes.OFFSET_LAYOUT.size),
+    ".timeindex": (indexes.walk_time_index, indexes.TIME_LAYOUT.size),
     ".txnindex": (indexes.walk_aborted_transactions, 34),
 }
 

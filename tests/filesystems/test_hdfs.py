@@ -18,7 +18,6 @@ from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import local_copy, log_files
 from kafka_msgs.filesystems.resolver import filesystem_of
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.filesystems.upload import check_empty, copy_directory
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.committed_tables import committed_rows
 from tests.support.hdfs_cluster import HdfsCluster, hdfs_cluster
@@ -69,8 +68,8 @@ def test_what_is_fetched_is_the_range(cluster: HdfsCluster, form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_directory_is_copied_and_a_segment_that_vanishes_is_a_row(cluster: HdfsCluster, form: str) -> None:
     root = getattr(cluster, form)
-    check_empty(f"{cluster.hdfs}/copy of {form}")
-    copy_directory(LOGS / "prices-0", f"{cluster.hdfs}/copy of {form}/prices-0")
+    Storage.at(f"{cluster.hdfs}/copy of {form}").check_empty()
+    Storage.at(f"{cluster.hdfs}/copy of {form}/prices-0").copy_from(LOGS / "prices-0")
     reader = KafkaLogSource({"path": f"{root}/copy of {form}", "splitBytes": "1"}).reader(StructType())
     first, *others = reader.partitions()
     filesystem_of(cluster.hdfs).filesystem.delete_file(f"/copy of {form}/prices-0/{NAME}")
@@ -100,8 +99,9 @@ def test_a_file_is_created_once(cluster: HdfsCluster) -> None:
 
 
 def test_a_copy_that_the_server_does_not_take_is_an_error(cluster: HdfsCluster) -> None:
+    storage = Storage.at(f"{cluster.webhdfs}/of nobody")
     with pytest.raises(JobPathError):
-        copy_directory(LOGS / "prices-0", f"{cluster.webhdfs}/of nobody")
+        storage.copy_from(LOGS / "prices-0")
 
 
 def test_the_name_node_may_be_a_setting(cluster: HdfsCluster) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from kafka_msgs.filesystems.arrow_arguments import azure_arguments, gcs_arguments, is_known, parameters_of, s3_arguments
+from kafka_msgs.errors import OptionError
+from kafka_msgs.filesystems.arrow_arguments import arguments_of, is_known, parameters_of
+from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import FilesystemOptions
 
 ACCOUNT = "lake.dfs.core.windows.net"
@@ -42,11 +45,10 @@ TENANT = "https://login.microsoftonline.com/0a1b/oauth2/token"
             {"anonymous": True},
         ),
         ({"fs.s3a.assumed.role.arn": "arn:aws:iam::1:role/r"}, {"role_arn": "arn:aws:iam::1:role/r"}),
-        ({"fs.s3a.threads.max": "64"}, {}),
     ],
 )
 def test_settings_of_s3a(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    found = s3_arguments(FilesystemOptions.from_mapping(given), "logs")
+    found = arguments_of(Location.parse("s3a://logs"), given)
     assert {name: found.get(name) for name in arguments} == arguments
     assert found.keys() <= {*arguments, "endpoint_override", "scheme"}
 
@@ -69,7 +71,7 @@ def test_settings_of_s3a(given: dict[str, str], arguments: dict[str, Any]) -> No
     ],
 )
 def test_settings_of_abfs(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    assert azure_arguments(FilesystemOptions.from_mapping(given), ACCOUNT) == arguments
+    assert arguments_of(Location.parse(f"abfs://box@{ACCOUNT}"), given) == arguments
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_settings_of_abfs(given: dict[str, str], arguments: dict[str, Any]) -> N
     ],
 )
 def test_settings_of_gs(given: dict[str, str], arguments: dict[str, Any]) -> None:
-    assert gcs_arguments(FilesystemOptions.from_mapping(given)) == arguments
+    assert arguments_of(Location.parse("gs://bucket"), given) == arguments
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_settings_of_gs(given: dict[str, str], arguments: dict[str, Any]) -> Non
 )
 def test_a_value_that_means_nothing_is_named_by_its_setting(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name):
-        s3_arguments(FilesystemOptions.from_mapping({name: value}), "logs")
+        arguments_of(Location.parse("s3a://logs"), {name: value})
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ def test_a_value_that_means_nothing_is_named_by_its_setting(name: str, value: st
 def test_an_option_has_precedence_and_credentials_are_not_mixed(
     ours: dict[str, str], theirs: dict[str, str], both: dict[str, str]
 ) -> None:
-    assert dict(FilesystemOptions.from_mapping(ours).over(FilesystemOptions.from_mapping(theirs)).items) == both
+    assert dict(FilesystemOptions.from_mapping(ours).over(FilesystemOptions.select(theirs)).items) == both
 
 
 @pytest.mark.parametrize(
@@ -142,6 +144,37 @@ def test_an_option_has_precedence_and_credentials_are_not_mixed(
 )
 def test_names_that_have_a_meaning(name: str, known: bool) -> None:
     assert is_known(name) is known
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("fs.s3a.secret.kye", "fs.s3a.secret.key"),
+        ("fs.s3a.bucket.logs.secret.kye", "fs.s3a.bucket.logs.secret.key"),
+        ("fs.s3a.endpiont.region", "fs.s3a.endpoint.region"),
+        (f"fs.azure.acount.key.{ACCOUNT}", KEY_OF_ACCOUNT),
+        ("fs.gs.auth.typ", "fs.gs.auth.type"),
+        ("google.cloud.auth.tpye", "google.cloud.auth.type"),
+        ("s3a.endpoint", "fs.s3a.endpoint"),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_the_nearest_name_and_without_its_value(name: str, meant: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(f"did you mean {meant}?")) as caught:
+        FilesystemOptions.from_mapping({"fs.s3a.access.key": "A", name: "hush"}, "a test")
+    assert "hush" not in str(caught.value)
+
+
+def test_an_option_of_another_program_is_refused_unless_it_comes_from_its_configuration() -> None:
+    given = {"fs.s3a.threads.max": "64"}
+    with pytest.raises(OptionError, match=r"fs\.s3a\.threads\.max: there is no such option"):
+        FilesystemOptions.from_mapping(given)
+    assert dict(FilesystemOptions.from_spark_conf({"spark.hadoop.fs.s3a.threads.max": "64"}).items) == given
+
+
+def test_keys_in_a_uri_have_precedence() -> None:
+    given = {"fs.s3a.access.key": "A", "fs.s3a.secret.key": "S", "fs.s3a.endpoint": "a:1"}
+    found = arguments_of(Location.parse("s3a://B:x%2Fy@logs/p?endpoint_override=b:2"), given)
+    assert found == {"access_key": "B", "secret_key": "x/y", "endpoint_override": "b:2"}
 
 
 def test_parameters_of_a_uri_are_texts_and_flags() -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import local_copy, log_files
-from kafka_msgs.filesystems.upload import check_empty, copy_directory
+from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.spark.sources.capture import CaptureReader, KafkaCaptureSource
 from kafka_msgs.spark.sources.log import KafkaLogSource
 from tests.support.recordings import LOGS
@@ -142,11 +142,13 @@ def test_a_capture_that_vanishes_after_planning_is_a_row(server: S3Server, tmp_p
 def test_a_directory_is_copied_to_where_nothing_is(server: S3Server, tmp_path: Path) -> None:
     settings = FilesystemOptions.from_mapping(server.settings)
     shutil.copytree(LOGS / "prices-0", tmp_path / "prices-0")
-    check_empty("s3a://logs/copy", settings)
-    copy_directory(tmp_path, "s3a://logs/copy", settings)
+    storage = Storage.at("s3a://logs/copy", settings)
+    storage.check_empty()
+    storage.copy_from(tmp_path)
     copied = log_files("kafka-log", ["s3a://logs/copy"], fs_options=settings)
     assert [file.size for file in copied] == [file.size for file in log_files("kafka-log", [str(tmp_path)])]
     with pytest.raises(JobPathError, match="nothing is overwritten"):
-        check_empty("s3a://logs/copy", settings)
+        storage.check_empty()
+    wrong = FilesystemOptions.from_mapping(server.settings | {"fs.s3a.secret.key": "x"})
     with pytest.raises(JobPathError, match="ACCESS_DENIED"):
-        check_empty("s3a://logs/other", FilesystemOptions.from_mapping(server.settings | {"fs.s3a.secret.key": "x"}))
+        Storage.at("s3a://logs/other", wrong).check_empty()

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.index_check import check_offset_index, check_time_index
 from kafka_msgs.log.indexes import TimeEntry, read_offset_index, read_time_index
+from kafka_msgs.log.segment import check_offset_index, check_time_index
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from tests.recorders.broker import java_command
 from tests.support.recordings import GROUP_LOGS, LOGS, TIERED_LOGS

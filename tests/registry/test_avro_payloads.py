@@ -12,7 +12,7 @@ import pytest
 
 from kafka_msgs.errors import PayloadError, RegisteredSchemaError
 from kafka_msgs.registry import PayloadReader, RegisteredSchema, StaticSchemas
-from kafka_msgs.registry.avro_values import decoder
+from kafka_msgs.registry.avro import decoder
 from tests.registry.confluent import text
 
 LIST = {"type": "record", "name": "List", "fields": [{"name": "next", "type": ["null", "List"]}]}

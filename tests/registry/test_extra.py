@@ -22,7 +22,7 @@ def test_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, kind: Schema
 
 
 def test_the_error_of_single_messages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "kafka_msgs.registry.protobuf_values", raising=False)
+    monkeypatch.delitem(sys.modules, "kafka_msgs.registry.protobuf", raising=False)
     monkeypatch.setitem(sys.modules, "google.protobuf.json_format", None)
     schemas = StaticSchemas([RegisteredSchema(1, "PROTOBUF", "")], source="a test")
     with pytest.raises(MissingExtraError, match=r"pip install 'kafka-msgs\[registry\]'"):

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.engines import replicas
-from kafka_msgs.filesystems import object_listing, path_resolution, resolver
+from kafka_msgs.filesystems import path_resolution, resolver
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import OpenedFilesystem
 
@@ -27,7 +27,7 @@ def as_bucket(directory: Path, monkeypatch: pytest.MonkeyPatch) -> CountedFiles:
     def filesystem_of(root: str, settings: FilesystemOptions = NO_OPTIONS) -> OpenedFilesystem:
         return OpenedFilesystem(counted, "") if root == BUCKET else others(root, settings)
 
-    for module in (path_resolution, object_listing, replicas):
+    for module in (path_resolution, replicas):
         monkeypatch.setattr(module, "filesystem_of", filesystem_of)
     return counted
 

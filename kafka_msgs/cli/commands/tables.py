@@ -27,7 +27,7 @@ def tables_command(out: str, name: str | None, conf: tuple[str, ...]) -> None:
     from kafka_msgs.tables.commit_log import CommitLog
 
     options = dict(each.partition("=")[::2] for each in conf)
-    storage = Storage.at(out, FilesystemOptions.from_mapping(options))
+    storage = Storage.at(out, FilesystemOptions.from_mapping(options, "tables"))
     head = CommitLog(storage).head()
     if head is None:
         raise JobPathError(path=str(storage), reason="there is no commit in it")

@@ -11,7 +11,7 @@ import click
 
 from kafka_msgs.errors import PayloadError, RegisteredSchemaError
 from kafka_msgs.records import Payload
-from kafka_msgs.registry.json_forms import json_form
+from kafka_msgs.registry.json_values import json_form
 from kafka_msgs.registry.registry_client import SchemaRegistryClient
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, StaticSchemas
 from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer

@@ -18,9 +18,9 @@ from kafka_msgs.cli.render.rows import Row
 from kafka_msgs.cli.render.timestamps import iso_of_ms, with_times
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.records import TOPICS
-from kafka_msgs.log import index_check, indexes, small_files
+from kafka_msgs.log import indexes, small_files
 from kafka_msgs.log.file_scan import AnyBatch, FileScan
-from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment import Segment, check_offset_index, check_time_index
 from kafka_msgs.log.summary import CODEC_NAMES, LogSummary, fault_in_batch, walk_summary
 from kafka_msgs.records import ControlRecord, ControlType, Record, RecordBatch
 
@@ -87,8 +87,8 @@ def _quorum(path: Path) -> list[dict[str, Any]]:
 
 _BATCHES: Final = (".log", ".checkpoint")
 _COMPARED: Final[Mapping[str, _Read]] = {
-    ".index": index_check.check_offset_index,
-    ".timeindex": index_check.check_time_index,
+    ".index": check_offset_index,
+    ".timeindex": check_time_index,
 }
 _ENTRIES: Final[Mapping[str, _Read]] = {
     ".index": lambda path: indexes.walk_offset_index(path),

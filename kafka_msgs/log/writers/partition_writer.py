@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from kafka_msgs.errors import RecordWriteError
 from kafka_msgs.log.small_files import LEADER_EPOCHS, LeaderEpoch
@@ -39,16 +39,6 @@ class LogWriteOptions:
 DEFAULT_LAYOUT: Final = LogWriteOptions()
 
 
-@frozen
-class _Batch:
-    """The batch that is being filled, and the common properties of its records."""
-
-    builder: BatchBuilder = field(repr=False)
-    base_offset: int
-    leader_epoch: int
-    log_append_timestamp: int | None
-
-
 class PartitionWriter:
     """A writer of a new partition into ``directory``, which it creates.
 
@@ -64,7 +54,8 @@ class PartitionWriter:
         self._layout = layout
         self._epochs: list[LeaderEpoch] = []
         self._segment: SegmentWriter | None = None
-        self._batch: _Batch | None = None
+        self._header = BatchHeader()
+        self._builder: BatchBuilder | None = None
 
     def append(
         self,
@@ -85,10 +76,10 @@ class PartitionWriter:
         offset = self.next_offset if offset is None else offset
         if offset < self.next_offset:
             raise _refused("offset", offset, f"it does not follow {self.next_offset - 1}")
-        batch = self._batch_for(offset, leader_epoch, log_append_timestamp)
-        if not batch.builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset):
-            batch = self._begin(offset, leader_epoch, log_append_timestamp)
-            batch.builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset)
+        builder = self._builder_for(offset, leader_epoch, log_append_timestamp)
+        if not builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset):
+            builder = self._begin(offset, leader_epoch, log_append_timestamp)
+            builder.append(key, value, timestamp=timestamp, headers=headers, offset=offset)
         self.next_offset = offset + 1
 
     def close(self) -> None:
@@ -103,27 +94,26 @@ class PartitionWriter:
         if self._segment is not None:
             self._segment.abandon()
 
-    def _batch_for(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> _Batch:
-        batch = self._batch
+    def _builder_for(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> BatchBuilder:
+        header, common = self._header, (leader_epoch, log_append_timestamp)
         if (
-            batch is None
-            or (batch.leader_epoch, batch.log_append_timestamp) != (leader_epoch, log_append_timestamp)
-            or offset - batch.base_offset > _HIGHEST_DELTA
+            self._builder is not None
+            and (header.partition_leader_epoch, header.log_append_timestamp) == common
+            and offset - header.base_offset <= _HIGHEST_DELTA
         ):
-            return self._begin(offset, leader_epoch, log_append_timestamp)
-        return batch
+            return self._builder
+        return self._begin(offset, leader_epoch, log_append_timestamp)
 
-    def _begin(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> _Batch:
+    def _begin(self, offset: int, leader_epoch: int, log_append_timestamp: int | None) -> BatchBuilder:
         self._write_batch()
-        header = BatchHeader(
+        self._note_epoch(leader_epoch, offset)
+        self._header = BatchHeader(
             base_offset=offset, partition_leader_epoch=leader_epoch, log_append_timestamp=log_append_timestamp
         )
-        builder = BatchBuilder(header, codec=self._layout.codec, size_limit=self._layout.batch_bytes)
-        self._note_epoch(leader_epoch, offset)
-        self._batch = _Batch(builder, offset, leader_epoch, log_append_timestamp)
+        self._builder = BatchBuilder(self._header, codec=self._layout.codec, size_limit=self._layout.batch_bytes)
         if self.first_offset is None:
             self.first_offset = offset
-        return self._batch
+        return self._builder
 
     def _note_epoch(self, epoch: int, offset: int) -> None:
         latest = self._epochs[-1].epoch if self._epochs else -1
@@ -133,11 +123,10 @@ class PartitionWriter:
             self._epochs.append(LeaderEpoch(epoch, offset))
 
     def _write_batch(self) -> None:
-        batch, self._batch = self._batch, None
-        if batch is None or not batch.builder.count:
-            return
-        data = batch.builder.build()
-        self._segment_for(batch.base_offset, len(data), batch.builder.next_offset - 1).append(data)
+        builder, self._builder = self._builder, None
+        if builder is not None and builder.count:
+            data = builder.build()
+            self._segment_for(self._header.base_offset, len(data), builder.next_offset - 1).append(data)
 
     def _segment_for(self, base_offset: int, size: int, last_offset: int) -> SegmentWriter:
         segment = self._segment

@@ -20,7 +20,6 @@ from pyspark.sql.types import StructField, StructType
 
 from kafka_msgs.columns.log_table import select_columns
 from kafka_msgs.errors import OptionError
-from kafka_msgs.filesystems.arrow_arguments import is_known
 from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
 from kafka_msgs.suggestions import no_such
@@ -94,9 +93,9 @@ class Options:
 
     def settings(self) -> FilesystemOptions:
         """Return the filesystem options."""
-        own = FilesystemOptions.from_mapping({name: value for name, value in self._given.items() if is_known(name)})
-        self._asked += [name for name, _ in own.items]
-        return own.over(self._session)
+        given = {name: value for name, value in self._given.items() if name.startswith(PREFIXES)}
+        self._asked += given
+        return FilesystemOptions.from_mapping(given, self._source).over(self._session)
 
     def paths(self) -> tuple[str, ...]:
         """Return the paths of ``load``: a single path, with any characters, or the list that Spark passes."""

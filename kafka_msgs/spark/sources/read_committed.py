@@ -21,7 +21,6 @@ from attrs import frozen
 
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.object_listing import stat_files
 from kafka_msgs.filesystems.path_resolution import (
     FileSlice,
     LogFile,
@@ -30,6 +29,7 @@ from kafka_msgs.filesystems.path_resolution import (
     local_copy,
     open_file,
     small_copy,
+    stat_files,
 )
 from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions

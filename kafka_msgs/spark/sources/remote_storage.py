@@ -17,15 +17,17 @@ from attrs import evolve, field, fields, frozen
 
 from kafka_msgs.errors import JobPathError, OptionError, RemoteFormatError
 from kafka_msgs.filesystems.location import mask_uri
-from kafka_msgs.filesystems.object_listing import directory_of, list_recursively, stat_files
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.path_resolution import (
     FileSlice,
     LogFile,
+    directory_of,
+    list_recursively,
     local_copy,
     log_files,
     open_file,
     small_copy,
+    stat_files,
 )
 from kafka_msgs.filesystems.segment_lookup import LARGEST
 from kafka_msgs.log.remote_naming import (
