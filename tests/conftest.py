@@ -63,7 +63,7 @@ SLOW = (
     "tests/spark/test_read_less.py",
     "tests/spark/test_remote",
     "tests/spark/test_streaming.py",
-    "tests/tables/test_killed_writers.py",
+    "tests/tables/test_commit_log.py",
     "tests/tap/test_clients.py",
     "tests/testing/test_cassettes.py",
     "tests/testing/test_example.py",

@@ -114,12 +114,13 @@ class GroupOffsetsSummary:
 def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
     """Return the job, with or without the history of all commits."""
     tables = {
-        "offsets": TableSpec(OFFSETS, keys=("logPartition", "group", "topic", "topicPartition")),
+        "offsets": TableSpec(OFFSETS),
         "pending": TableSpec(PENDING),
-        "groups": TableSpec(GROUPS, keys=("group",)),
+        "groups": TableSpec(GROUPS, partition_by=("kind",)),
         PROBLEMS_TABLE: TableSpec(PROBLEMS),
     }
-    appended = {HISTORY_TABLE: TableSpec(HISTORY.append(pa.field("logPartition", pa.int32())), time="logTimestamp")}
+    columns = HISTORY.append(pa.field("logPartition", pa.int32()))
+    appended = {HISTORY_TABLE: TableSpec(columns, partition_by=("logPartition",))}
     return Job(
         name="group-offsets",
         topics=(_TOPIC,),

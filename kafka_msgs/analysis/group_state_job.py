@@ -25,7 +25,7 @@ __all__ = ["GROUP_STATE", "SHOWN_MEMBERS", "GroupState", "StateSummary", "first_
 
 _TABLES: Final = {
     "descriptions": TableSpec(DESCRIPTIONS),
-    "groups": TableSpec(rows_of.GROUPS, keys=("group", "logPartition"), partition_by=("kind",)),
+    "groups": TableSpec(rows_of.GROUPS, partition_by=("kind",)),
     "members": TableSpec(rows_of.MEMBERS, partition_by=("kind",)),
     "assignments": TableSpec(rows_of.ASSIGNMENTS, partition_by=("kind",)),
     "topology": TableSpec(rows_of.TOPOLOGY),

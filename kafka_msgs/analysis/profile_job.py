@@ -277,8 +277,8 @@ TOPIC_PROFILE: Final = Job(
     damage=_damage,
     exact=True,
     tables={
-        BATCHES_TABLE: TableSpec(BATCHES, time="hour"),
-        PROFILE_TABLE: TableSpec(PROFILE, time="hour"),
+        BATCHES_TABLE: TableSpec(BATCHES, partition_by=("topic",)),
+        PROFILE_TABLE: TableSpec(PROFILE, partition_by=("topic",)),
         PROBLEMS_TABLE: TableSpec(PROBLEMS),
     },
     appended=frozenset([BATCHES_TABLE, PROBLEMS_TABLE]),

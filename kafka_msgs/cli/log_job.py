@@ -148,80 +148,39 @@ class LogJob:
                     self._check(settings)
                 return self._run(spark_engine(spark), settings, SPLIT_BYTES)
 
-    @property
-    def _tables(self) -> str:
-        """The location of the run's Parquet tables: a directory within ``out`` if the output has another format."""
-        return self.out if self.table_format == PARQUET else f"{self.out.rstrip('/')}/{self._run_directory}"
-
-    @property
-    def _run_directory(self) -> str:
-        return f".{self.table_format}-run"
-
     def _check(self, settings: FilesystemOptions) -> None:
         """Raise an error for wrong inputs, a missing format, and an output location that holds anything else."""
-        from kafka_msgs.engines.job import find_earlier_run
+        from kafka_msgs.engines.job import job_tables
         from kafka_msgs.engines.replicas import JobInputs
-        from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.tables.commit_log import CommitLog
 
         self._check_format()
-        job = self.kind.job()
-        JobInputs.at(self.inputs, settings).check(job.topics)
-        log = CommitLog(Storage.at(self._tables, settings))
-        earlier = find_earlier_run(log, self.inputs, job.name, job.options)
-        if self.table_format != PARQUET and earlier is None:
-            self._check_first(job.name, settings)
+        job, inputs = self.kind.job(), JobInputs.at(self.inputs, settings)
+        inputs.check(job.topics)
+        job_tables(job, inputs, self.out, settings, self.table_format).find_base()
 
     def _check_format(self) -> None:
-        """Raise an error for a format that is not installed, or that does not support the output location."""
-        if self.table_format == PARQUET:
-            return
+        """Raise an error for a format that does not support the output location."""
         from kafka_msgs.filesystems.store_options import SCHEMES
-        from kafka_msgs.tables import get_format
 
-        output_format = get_format(self.table_format)
         place = Location.parse(self.out)
-        if not place.is_local and (place.scheme not in SCHEMES or place.query):
+        if self.table_format != PARQUET and not place.is_local and (place.scheme not in SCHEMES or place.query):
             schemes = ", ".join(SCHEMES)
-            reason = f"tables of {output_format.name} are written to a directory, or to {schemes} without parameters"
+            reason = f"tables of {self.table_format} are written to a directory, or to {schemes} without parameters"
             raise JobPathError(path=mask_uri(self.out), reason=reason)
 
-    def _check_first(self, name: str, settings: FilesystemOptions) -> None:
-        """Raise if ``out`` contains anything else, or if it does not support a table of the format."""
-        from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.tables import get_format
-        from kafka_msgs.tables.commit_log import NOT_EMPTY
-
-        storage = Storage.at(self.out, settings)
-        home = storage.local_directory
-        if set(storage.names()) - {self._run_directory} or (home is not None and home.is_file()):
-            raise JobPathError(path=str(storage), reason=NOT_EMPTY)
-        get_format(self.table_format, settings).exists(f"{self.out}/{name}")
-
     def _run(self, engine: Engine, settings: FilesystemOptions, split_bytes: int) -> tuple[Report, list[str]]:
-        """Run the job, print notes on partitions, publish tables of another format, and write the report."""
+        """Run the job, print notes on partitions, and write the report."""
         from kafka_msgs.engines.job import run_job
         from kafka_msgs.engines.replicas import JobInputs
         from kafka_msgs.report.facts import facts_of_now
 
         job, inputs = self.kind.job(), JobInputs.at(self.inputs, settings)
         found = run_job(
-            job, inputs, self._tables, engine, settings,
-            lambda note: echo(note, err=True), ends=self.kind.ends, split_bytes=split_bytes,
+            job, inputs, self.out, engine, settings, lambda note: echo(note, err=True),
+            ends=self.kind.ends, split_bytes=split_bytes, table_format=self.table_format,
         )  # fmt: skip
-        if self.table_format != PARQUET:
-            self._publish(job, settings)
         facts = {**input_facts(self.inputs), **facts_of_now()}
         return self._written(evolve(self.kind.report(found), facts=facts), settings)
-
-    def _publish(self, job: Job[Any], settings: FilesystemOptions) -> None:
-        from kafka_msgs.filesystems.storage import Storage
-        from kafka_msgs.tables import get_format
-        from kafka_msgs.tables.commit_log import CommitLog
-        from kafka_msgs.tables.table_versions import publish_head
-
-        log = CommitLog(Storage.at(self._tables, settings))
-        publish_head(get_format(self.table_format, settings), job.tables, log, self.out)
 
     def _written(self, report: Report, settings: FilesystemOptions) -> tuple[Report, list[str]]:
         from kafka_msgs.filesystems.storage import Storage

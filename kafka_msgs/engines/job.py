@@ -34,11 +34,11 @@ from kafka_msgs.filesystems.location import Location, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.metadata_log_state import METADATA_TOPIC
-from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, Snapshot, WrittenFile
-from kafka_msgs.tables.current_link import finish_commit
+from kafka_msgs.tables.commit_log import Snapshot, WrittenFile
+from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["Engine", "RunResult", "find_earlier_run", "identity_of", "run_job"]
+__all__ = ["Engine", "RunResult", "job_tables", "run_job"]
 
 S = TypeVar("S")
 
@@ -64,35 +64,21 @@ class RunResult(Generic[S]):
     cluster: Cluster
 
 
-def find_earlier_run(
-    log: CommitLog, inputs: Sequence[str], name: str, options: Mapping[str, object]
-) -> Snapshot | None:
-    """Return the latest commit of an output directory, if it is a run of a job over the same inputs to resume from.
+def job_tables(
+    job: Job[S],
+    inputs: JobInputs,
+    out: str,
+    fs_options: FilesystemOptions = NO_OPTIONS,
+    table_format: str = "parquet",
+) -> JobTables:
+    """Return the tables of a job in an output directory. A run resumes only a run with the same inputs and options.
 
-    Returns None for a directory that is empty, apart from the leftovers of runs that committed nothing. Raises
-    ``JobPathError`` if it contains anything else.
+    Raises ``OptionError``, ``JobPathError`` and ``MissingExtraError``.
     """
-    out = str(log.storage)
-    if log.is_unused():
-        return None
-    head = log.head()
-    wanted, found = identity_of(inputs, name, options), head.identity if head else {}
-    if found.keys() != wanted.keys() or found["job"] != name:
-        raise JobPathError(path=out, reason=NOT_EMPTY)
-    for what in wanted:
-        if found[what] != wanted[what]:
-            reason = f"it holds a run with other {what} ({_said(found[what])}); nothing is overwritten"
-            raise JobPathError(path=out, reason=reason)
-    return head
-
-
-def identity_of(inputs: Sequence[str], name: str, options: Mapping[str, object]) -> dict[str, object]:
-    """Return the identity of a run, without credentials. A run resumes only a run with the same identity."""
-    return {"job": name, "inputs": sorted(Location.parse(each).identity for each in inputs), **options}
-
-
-def _said(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value else "no"
+    # The identity is saved, so it contains no credentials.
+    places = sorted(Location.parse(each).identity for each in inputs.paths)
+    identity = {"job": job.name, "inputs": places, **job.options}
+    return JobTables.at(out, job.tables, identity, table_format, fs_options)
 
 
 def run_job(
@@ -105,31 +91,32 @@ def run_job(
     *,
     ends: Mapping[tuple[str, int], int] | None = None,
     split_bytes: int = SPLIT_BYTES,
+    table_format: str = "parquet",
 ) -> RunResult[S]:
     """Run a job, commit its tables to ``out``, and return its result. ``fs_options`` are filesystem options.
 
     ``ends`` are the log end offsets, by default the end offsets of the inputs, which are read after the records.
     ``say`` is called with a sentence about each partition that had to be reread from its start, and about each log left
-    out.
-    Partitions of more than ``split_bytes`` bytes are read in several ranges.
+    out. Partitions of more than ``split_bytes`` bytes are read in several ranges. With the ``table_format`` ``delta``
+    or ``iceberg``, each table is a directory in ``out``, whose next version refers to the committed files.
 
     Raises ``JobPathError`` if ``out`` contains anything else than an earlier run, or an input has no partition;
     ``ConcurrentRunError`` if another run has committed in between; ``UnseenFileError`` if the processes of the run do
-    not share ``out``; and ``OSError``.
+    not share ``out``; ``OSError``, and the errors of ``JobTables.commit``.
     """
-    log = CommitLog(Storage.at(out, fs_options))
-    base = find_earlier_run(log, inputs.paths, job.name, job.options)
+    tables = job_tables(job, inputs, out, fs_options, table_format)
+    base = tables.find_base()
     inputs.check(job.topics)
-    token = log.begin(identity_of(inputs.paths, job.name, job.options), base)
-    task = TaskSpec(storage=log.storage, token=token, inputs=inputs, job=job, split_bytes=split_bytes)
-    return _Run(log, base, task, engine, say, ends).result()
+    token = tables.begin(base)
+    task = TaskSpec(storage=tables.log.storage, token=token, inputs=inputs, job=job, split_bytes=split_bytes)
+    return _Run(tables, base, task, engine, say, ends).result()
 
 
 @frozen
 class _Run(Generic[S]):
     """A run in progress."""
 
-    log: CommitLog
+    tables: JobTables
     base: Snapshot | None
     task: TaskSpec[S]
     engine: Engine
@@ -205,8 +192,7 @@ class _Run(Generic[S]):
                 self.say(f"{place} was read from its start again: {each.reread_reason}")
         partitions = tuple(each.read for each in last if each.read is not None)
         new = [*_files(read, without=_read_again(read)), *_files(finished, without=frozenset())]
-        self.log.commit(self.task.token, _committed_tables(job, self.base, new, partitions, output))
-        finish_commit(self.log)
+        self.tables.commit(self.task.token, _committed_tables(job, self.base, new, partitions, output))
         shown = pa.concat_tables([each.first_problems for each in results]).slice(0, REPORT_ROWS)
         problems = sum(each.problems for each in results)
         return RunResult(report=report, problems=problems, first_problems=shown, partitions=partitions, cluster=cluster)

@@ -14,12 +14,11 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange
-from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.engines.checkpoint import STATE, Checkpoint, StateWriter, load_checkpoint
 from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
 from kafka_msgs.engines.partition_reader import LogRewrittenError
 from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch
-from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs, facts_of, list_replicas, segments_in
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
 from kafka_msgs.filesystems.storage import Storage
@@ -130,12 +129,7 @@ def _planned(task: TaskSpec[Any], number: int) -> list[PlannedRange]:
 @lru_cache(maxsize=1)
 def _read_facts(storage: Storage, path: str) -> ClusterFacts:
     """Return the facts in a file, read once in each process."""
-    rows = pa.Table.from_batches([read_batch(storage, path, 0)])
-    known, named = rows.filter(rows["endOffset"].is_valid()), rows.filter(rows["topicId"].is_valid())
-    ends = EndOffsets.of_columns(known["topic"], known["partition"], known["endOffset"])
-    return ClusterFacts(
-        ends=ends, names=dict(zip(*(named[name].to_pylist() for name in ("topicId", "topic")), strict=True))
-    )
+    return facts_of(pa.Table.from_batches([read_batch(storage, path, 0)]))
 
 
 class _Attempt(Generic[S]):

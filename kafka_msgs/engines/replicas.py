@@ -7,16 +7,17 @@ have been compacted at different times, so exactly one of them is read.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import field, frozen
 from pyarrow import fs
 
+from kafka_msgs.analysis.job import ClusterFacts
+from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.errors import JobPathError, KafkaMsgsError, OptionError
 from kafka_msgs.filesystems.listing import list_directory
 from kafka_msgs.filesystems.location import mask_uri
@@ -45,7 +46,16 @@ from kafka_msgs.log.small_files import (
     read_partition_metadata,
 )
 
-__all__ = ["REPLICAS", "InputDirectory", "JobInputs", "Root", "choose_replicas", "list_replicas", "segments_in"]
+__all__ = [
+    "REPLICAS",
+    "InputDirectory",
+    "JobInputs",
+    "Root",
+    "choose_replicas",
+    "facts_of",
+    "list_replicas",
+    "segments_in",
+]
 
 _META_PROPERTIES: Final = "meta.properties"
 _LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
@@ -70,6 +80,15 @@ REPLICAS: Final = pa.schema(
 ``leaderEpoch`` is the latest leader epoch, -1 if unknown, and ``endOffset`` the log end offset, null if unknown.
 ``marks`` are the starts of batches at which large segments may be cut.
 """
+
+_LEADERS: Final = pa.schema([("topic", _TEXT), ("partition", _INT), ("leader", _INT)])
+_ORDER: Final = [
+    ("topic", "ascending"),
+    ("partition", "ascending"),
+    *((name, "descending") for name in ("leads", "copies", "leaderEpoch", "endOffset")),
+    ("broker", "ascending"),
+    ("row", "ascending"),
+]
 
 
 @frozen
@@ -261,21 +280,32 @@ def choose_replicas(
     have been truncated by the leader since. A replica with another topic id is another log of the same name. The id
     with the most replicas is chosen.
     """
-    names = [replicas[name].to_pylist() for name in ("topic", "partition", "topicId", "leaderEpoch", "endOffset")]
-    rows = list(zip(*names, replicas["broker"].to_pylist(), replicas["directory"].to_pylist(), strict=True))
-    copies = Counter(row[:3] for row in rows)
+    names = ["topic", "partition", "topicId", "leaderEpoch", "endOffset", "broker"]
+    rows = replicas.select(names).append_column("row", pa.array(range(replicas.num_rows), _LONG))
+    # Joins would not match nulls.
+    rows = rows.set_column(2, "topicId", pc.fill_null(rows["topicId"], ""))
+    copies = rows.group_by(names[:3]).aggregate([("row", "count")]).rename_columns({"row_count": "copies"})
+    places = leaders or {}
+    known = {"topic": [topic for topic, _ in places], "partition": [number for _, number in places]}
+    named = pa.table({**known, "leader": list(places.values())}, schema=_LEADERS)
+    rows = rows.join(copies, names[:3], join_type="inner").join(named, names[:2])
+    leads = pc.and_(pc.equal(rows["broker"], rows["leader"]), pc.greater_equal(rows["broker"], 0))
+    rows = rows.append_column("leads", pc.fill_null(leads, False).cast(_INT)).sort_by(_ORDER)
+    first = [("row", "first"), ("copies", "first"), ("row", "count")]
+    chosen = rows.group_by(names[:2], use_threads=False).aggregate(first)
+    others = pc.subtract(chosen["row_count"], chosen["copies_first"])
+    left_out = chosen.append_column("others", others).filter(pc.greater(others, 0)).to_pylist()
+    notes = [
+        f"{row['topic']}-{row['partition']}: replicas with another topic id were left out: {row['others']}"
+        for row in left_out
+    ]
+    return replicas.take(chosen["row_first"]), notes
 
-    def order(number: int) -> tuple[Any, ...]:
-        topic, partition, topic_id, epoch, end, broker, directory = rows[number]
-        is_leader = leaders is not None and broker >= 0 and leaders.get((topic, partition)) == broker
-        best = not is_leader, -copies[topic, partition, topic_id], -epoch, -1 if end is None else -end
-        return topic, partition, *best, broker, directory
 
-    chosen, notes = [], []
-    for (topic, partition), group in groupby(sorted(range(len(rows)), key=order), key=lambda number: rows[number][:2]):
-        numbers = list(group)
-        chosen.append(numbers[0])
-        others = sum(rows[each][2] != rows[numbers[0]][2] for each in numbers)
-        if others:
-            notes.append(f"{topic}-{partition}: replicas with another topic id were left out: {others}")
-    return replicas.take(pa.array(chosen, pa.int64())), notes
+def facts_of(replicas: pa.Table) -> ClusterFacts:
+    """Return the end offsets and the topic names by id of chosen replicas. Both may be null."""
+    known, named = replicas.filter(replicas["endOffset"].is_valid()), replicas.filter(replicas["topicId"].is_valid())
+    ends = EndOffsets.of_columns(known["topic"], known["partition"], known["endOffset"])
+    return ClusterFacts(
+        ends=ends, names=dict(zip(*(named[name].to_pylist() for name in ("topicId", "topic")), strict=True))
+    )

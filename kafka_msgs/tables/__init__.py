@@ -1,8 +1,8 @@
-"""Arrow tables as Parquet, Delta or Iceberg: write, append, merge by key, and read.
+"""The output of jobs: files that become visible by one commit, and Delta and Iceberg tables that refer to them.
 
-``table_format`` defines the interface of a format. ``parquet``, ``delta`` and ``iceberg`` implement it; the last two
-use the libraries of the extras of the same names, without a JVM. ``key_joins`` finds rows by key. Callers define the
-content of tables.
+``task_output`` writes the files of a task, ``commit_log`` commits them with a manifest, and ``job_tables`` applies the
+commit to tables in other formats. ``table_format`` defines the interface of formats, which ``delta`` and ``iceberg``
+implement with the libraries of the extras of the same names, without a JVM.
 """
 
 from typing import TYPE_CHECKING
@@ -11,16 +11,7 @@ from kafka_msgs.lazy_modules import lazy_module_attributes
 
 if TYPE_CHECKING:
     from kafka_msgs.tables.factory import FORMAT_NAMES, get_format
-    from kafka_msgs.tables.table_format import TableFormat, add_day_column
 else:
-    __getattr__, __dir__ = lazy_module_attributes(
-        __name__,
-        {
-            "FORMAT_NAMES": "factory",
-            "TableFormat": "table_format",
-            "get_format": "factory",
-            "add_day_column": "table_format",
-        },
-    )
+    __getattr__, __dir__ = lazy_module_attributes(__name__, {"FORMAT_NAMES": "factory", "get_format": "factory"})
 
-__all__ = ["FORMAT_NAMES", "TableFormat", "add_day_column", "get_format"]
+__all__ = ["FORMAT_NAMES", "get_format"]

@@ -5,6 +5,7 @@ Path                                    Content
 ======================================  ===============================================================================
 ``_runs/<run>/begun.json``              The token of a run: its base commit and its identity, without credentials.
 ``data/<run>/<attempt>/<table>/...``    Files that task attempts have written. They are never renamed or changed.
+``<table>/<run>/<attempt>/...``         The same for tables whose format requires all files in the table's directory.
 ``_commits/<number>.json``              The manifest of a run: the files of all tables, by table.
 ======================================  ===============================================================================
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Final
@@ -43,10 +44,14 @@ _NUMBER: Final = re.compile(r"_commits/(?P<number>[0-9]{20})\.json")
 _KEPT_COMMITS: Final = 2
 _MOVED: Final = "another run has committed since it began"
 _TOO_LONG: Final = "it took longer than the grace period, after which other runs may remove its files"
-_NOT_SHARED: Final = "this process does not see a file of the run; driver and workers do not share this location"
+_NOT_SHARED: Final = (
+    "this process does not see the file as it was written; driver and workers do not share this location, or it was "
+    "deleted or changed"
+)
 
 NOT_EMPTY: Final = "it exists and is not an empty directory; nothing is overwritten"
 """The reason why an output directory is refused."""
+_YES_NO: Final[Mapping[object, str]] = {True: "yes", False: "no"}
 _OWN_NAMES: Final = frozenset([_COMMITS, _RUNS, _DATA])
 
 
@@ -70,11 +75,15 @@ class WrittenFile:
 
 @frozen(kw_only=True)
 class RunToken:
-    """A run that has begun: its id, the number of the commit it builds on, and its identity."""
+    """A run that has begun: its id, the number of the commit it builds on, and its identity.
+
+    With ``table_directories``, the files of a table are in the directory of the table.
+    """
 
     run: str
     base: int
     identity: Mapping[str, Any] = field(factory=dict)
+    table_directories: bool = False
 
     @property
     def path(self) -> str:
@@ -87,6 +96,8 @@ class RunToken:
 
     def data_path(self, attempt: str, table: str, name: str) -> str:
         """Return the path of a new file of a table in the output directory."""
+        if self.table_directories and not table.startswith("_"):
+            return f"{table}/{self.run}/{attempt}/{name}"
         return f"{_DATA}/{self.run}/{attempt}/{table}/{name}"
 
 
@@ -144,9 +155,27 @@ class CommitLog:
     def is_unused(self) -> bool:
         """Return whether the directory is empty, apart from the leftovers of runs that committed nothing."""
         home = self.storage.local_directory
-        if home is not None and home.is_file():
+        if (home is not None and home.is_file()) or self.numbers():
             return False
-        return not set(self.storage.names()) - _OWN_NAMES and not self.numbers()
+        runs = {_run_of(each.path) for each in self.storage.list_files(_RUNS)}
+        return all(_is_leftover(each.path, runs) for each in self.storage.list_files())
+
+    def find_earlier(self, identity: Mapping[str, Any]) -> Snapshot | None:
+        """Return the latest commit if it has the identity of a run, which can then resume it. None for an unused one.
+
+        Raises ``JobPathError`` if the directory contains anything else.
+        """
+        if self.is_unused():
+            return None
+        head = self.head()
+        found = head.identity if head else {}
+        if found.keys() != identity.keys() or found["job"] != identity["job"]:
+            raise JobPathError(path=str(self.storage), reason=NOT_EMPTY)
+        for what, value in found.items():
+            if value != identity[what]:
+                reason = f"it holds a run with other {what} ({_shown(value)}); nothing is overwritten"
+                raise JobPathError(path=str(self.storage), reason=reason)
+        return head
 
     def snapshot(self, number: int) -> Snapshot:
         """Return a commit. Raises ``JobPathError`` for a damaged or missing manifest."""
@@ -156,14 +185,15 @@ class CommitLog:
         except (ValueError, KeyError, TypeError) as error:
             raise JobPathError(path=f"{self.storage}/{path}", reason=f"it is not a manifest: {error!r}") from error
 
-    def begin(self, identity: Mapping[str, Any], base: Snapshot | None) -> RunToken:
+    def begin(self, identity: Mapping[str, Any], base: Snapshot | None, *, table_directories: bool = False) -> RunToken:
         """Begin a run on top of a commit, None for the first run, and return its token.
 
         Raises ``StorageError`` for a storage that cannot create files atomically.
         """
         run = uuid4().hex
         self.storage.probe(f"{_RUNS}/{run}/probe")
-        token = RunToken(run=run, base=base.number if base else 0, identity=identity)
+        number = base.number if base else 0
+        token = RunToken(run=run, base=number, identity=identity, table_directories=table_directories)
         self.storage.create(token.path, token.content())
         return token
 
@@ -175,13 +205,13 @@ class CommitLog:
     def commit(self, token: RunToken, tables: Mapping[str, Iterable[WrittenFile]]) -> Snapshot:
         """Commit the files of a run, and return the snapshot. ``tables`` also lists the earlier files that remain.
 
-        Raises ``UnseenFileError`` if a new file is missing or has another size than its writer saw, and
+        Raises the errors of ``check_files`` for the new files, and
         ``ConcurrentRunError`` if another run has committed in between, or if the run took longer than the grace period.
         """
         found = {name: by_name(files) for name, files in tables.items()}
         snapshot = Snapshot(number=token.base + 1, run=token.run, identity=token.identity, tables=found)
         self._check_head(token, token.base)
-        self._check_files(token, snapshot.files())
+        self.check_files(each for each in snapshot.files() if _run_of(each.path) == token.run)
         if self._age(token) >= self.grace.total_seconds():
             raise self._refused(token, _TOO_LONG)
         created = self.storage.create(_manifest(snapshot.number), snapshot.content())
@@ -223,10 +253,13 @@ class CommitLog:
         found = (_number_of(each.path) for each in self.storage.list_files(_COMMITS))
         return sorted(number for number in found if number)
 
-    def _check_files(self, token: RunToken, files: Iterable[WrittenFile]) -> None:
-        there = {each.path: each.size for each in self.storage.list_files(f"{_DATA}/{token.run}")}
-        for file in files:
-            if _run_of(file.path) == token.run and there.get(file.path) != file.size:
+    def check_files(self, files: Iterable[WrittenFile]) -> None:
+        """Raise ``UnseenFileError`` if a file is missing or has another size than its writer saw."""
+        found = list(files)
+        directories = {"/".join(each.path.split("/", 2)[:2]) for each in found}
+        there = {each.path: each.size for directory in directories for each in self.storage.list_files(directory)}
+        for file in found:
+            if there.get(file.path) != file.size:
                 raise UnseenFileError(path=f"{self.storage}/{file.path}", reason=_NOT_SHARED)
 
     def _check_head(self, token: RunToken, number: int) -> None:
@@ -257,3 +290,13 @@ def _number_of(path: str) -> int | None:
 
 def _run_of(path: str) -> str:
     return path.split("/", 2)[1]
+
+
+def _is_leftover(path: str, runs: Container[str]) -> bool:
+    """Return whether a file belongs to a run, with or without a directory of its table."""
+    first, *rest = path.split("/")
+    return first in _OWN_NAMES or (len(rest) > 1 and rest[0] in runs)
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else _YES_NO.get(value, str(value))

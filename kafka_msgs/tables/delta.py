@@ -1,78 +1,101 @@
-"""Delta Lake tables through delta-rs, at any directory or URI that it supports, without a JVM."""
+"""Delta Lake tables through delta-rs, at any directory or URI that it supports, without a JVM.
+
+A version adds and removes files by reference. Their paths are relative to the directory of the table: delta-rs 1.6 does
+not resolve absolute ones. The number of the commit is the version of an application transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Collection, Mapping
 from typing import Final
+from urllib.parse import unquote
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from attrs import frozen
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
+from kafka_msgs.filesystems.location import mask_uri
 from kafka_msgs.filesystems.store_options import storage_options
-from kafka_msgs.tables.key_joins import anti_join, check_keys
-from kafka_msgs.tables.table_format import TableFormat, to_reader
+from kafka_msgs.tables.commit_log import WrittenFile
+from kafka_msgs.tables.table_format import TableFormat, check_columns, partition_values
+from kafka_msgs.tables.task_output import TableSpec
 
 __all__ = ["DeltaFormat"]
 
-_GONE: Final = "_gone"
+_APPLICATION: Final = "kafka-msgs"
+
+
+@frozen
+class OpenDeltaTable:
+    """A version of a Delta table. ``table`` is None before the first one."""
+
+    location: str
+    spec: TableSpec
+    options: dict[str, str] | None
+    table: DeltaTable | None
+
+    @property
+    def number(self) -> int | None:
+        """The number of the last commit in the table."""
+        return None if self.table is None else self.table.transaction_version(_APPLICATION) or 0
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files."""
+        if self.table is None:
+            return []
+        return [unquote(path) for path in pa.table(self.table.get_add_actions())["path"].to_pylist()]
+
+    def commit(self, number: int, added: Mapping[str, WrittenFile], removed: Collection[str]) -> None:
+        """Add and remove files in one transaction."""
+        now = time.time_ns() // 1_000_000
+        adds = [
+            AddAction(
+                path, file.size, partition_values(self.spec, file), now, True, json.dumps({"numRecords": file.rows})
+            )
+            for path, file in added.items()
+        ]
+        properties = CommitProperties(max_commit_retries=0, app_transactions=[Transaction(_APPLICATION, number, now)])
+        if self.table is None:
+            self._create(adds, properties)
+            return
+        removes = [RemoveAction(path, True, now) for path in removed]
+        self.table.create_write_transaction(
+            [*adds, *removes],
+            "append",
+            self.table.schema(),
+            list(self.spec.partition_by),
+            commit_properties=properties,
+        )
+
+    def _create(self, adds: list[AddAction], properties: CommitProperties) -> None:
+        schema, by = Schema.from_arrow(self.spec.schema), list(self.spec.partition_by)
+        try:
+            create_table_with_add_actions(
+                self.location, schema, adds, partition_by=by, storage_options=self.options, commit_properties=properties
+            )
+        except DeltaError as error:
+            if DeltaTable.is_deltatable(self.location, self.options):
+                raise CommitFailedError(str(error)) from error
+            raise
 
 
 class DeltaFormat(TableFormat):
-    """Delta Lake. Unreferenced files remain until you call ``DeltaTable.vacuum``."""
+    """Delta Lake. Replaced files remain until you call ``DeltaTable.vacuum``."""
 
     name = "delta"
-    remote = True
+    conflicts = (CommitFailedError,)
 
-    def exists(self, location: str) -> bool:
-        """Return whether a Delta table exists."""
-        return bool(DeltaTable.is_deltatable(location, self._options(location)))
-
-    def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Create the table, or replace the rows of an existing one."""
-        by = None if self.exists(location) else list(partition_by)
-        write_deltalake(
-            location, to_reader(rows), mode="overwrite", partition_by=by, storage_options=self._options(location)
-        )
-
-    def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to an existing table."""
-        write_deltalake(self._table(location), to_reader(rows), mode="append")
-
-    def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Merge with Delta's own merge, which rewrites only files that contain the keys."""
-        check_keys(rows, keys)
-        columns = {name: f"source.`{name}`" for name in rows.column_names}
-        (
-            self._table(location)
-            .merge(
-                _source(rows, keys, deleted_keys),
-                predicate=" AND ".join(f"target.`{name}` = source.`{name}`" for name in keys),
-                source_alias="source",
-                target_alias="target",
-            )
-            .when_matched_delete(f"source.{_GONE} = true")
-            .when_matched_update(columns)
-            .when_not_matched_insert(columns, predicate=f"source.{_GONE} = false")
-            .execute()
-        )
-
-    def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the latest version."""
-        names = None if columns is None else list(columns)
-        return self._table(location).to_pyarrow_dataset().scanner(columns=names).to_reader()
-
-    def _table(self, location: str) -> DeltaTable:
-        return DeltaTable(location, storage_options=self._options(location))
-
-    def _options(self, location: str) -> dict[str, str] | None:
-        return storage_options(location, self.fs_options) or None
-
-
-def _source(rows: pa.Table, keys: Sequence[str], deleted_keys: pa.Table | None) -> pa.Table:
-    """Return all rows to merge, with a column that marks removed rows."""
-    marked = rows.append_column(_GONE, pa.repeat(pa.scalar(False), rows.num_rows))
-    if deleted_keys is None:
-        return marked
-    left = anti_join(deleted_keys.select(keys).cast(rows.select(keys).schema), rows, keys)
-    removed = left.append_column(_GONE, pa.repeat(pa.scalar(True), left.num_rows))
-    return pa.concat_tables([marked, removed], promote_options="default")
+    def open(self, location: str, spec: TableSpec) -> OpenDeltaTable:
+        """Return the latest version of a table."""
+        options = storage_options(location, self.fs_options) or None
+        if not DeltaTable.is_deltatable(location, options):
+            return OpenDeltaTable(location, spec, options, None)
+        table = DeltaTable(location, storage_options=options)
+        columns = [each.name for each in table.schema().fields]
+        check_columns(mask_uri(location), spec, columns, table.metadata().partition_columns)
+        return OpenDeltaTable(location, spec, options, table)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT_NAMES", "get_format"]
 
 _FORMATS: Final = {
-    "parquet": ("kafka_msgs.tables.parquet", "ParquetFormat", "pyarrow", "arrow"),
+    "parquet": ("kafka_msgs.tables.table_format", "TableFormat", "pyarrow", "arrow"),
     "delta": ("kafka_msgs.tables.delta", "DeltaFormat", "deltalake", "delta"),
     "iceberg": ("kafka_msgs.tables.iceberg", "IcebergFormat", "pyiceberg", "iceberg"),
 }

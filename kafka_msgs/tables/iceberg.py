@@ -1,156 +1,137 @@
 """Apache Iceberg tables through pyiceberg: format version 2, without a JVM.
 
-``iceberg_catalog`` finds the catalog of a table. pyarrow writes the data files, which are then added to the table,
-because pyiceberg 0.12 turns null lists of structs into empty lists when reading and writing. A merge rewrites the files
-that contain one of the keys.
+A snapshot adds and removes files by reference. The partition columns are only in the metadata of the files, from which
+readers take identity partitions. The number of the commit is in the summary of the snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Final
-from uuid import uuid4
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.table import Transaction
+import pyarrow.parquet as pq
+from attrs import field, frozen
+from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.expressions.literals import literal
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table, TableProperties, Transaction
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from sqlalchemy.exc import SQLAlchemyError
 
-from kafka_msgs.tables.iceberg_catalog import IcebergTable
-from kafka_msgs.tables.key_joins import anti_join, check_keys, drop_keys, removed_keys
-from kafka_msgs.tables.table_format import TableFormat, cast_to_schema, to_reader
-
-if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile
-    from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
+from kafka_msgs.errors import JobPathError
+from kafka_msgs.filesystems.location import mask_uri
+from kafka_msgs.tables.commit_log import WrittenFile
+from kafka_msgs.tables.iceberg_catalog import NAMESPACE, IcebergLocation
+from kafka_msgs.tables.table_format import TableFormat, check_columns, partition_values
+from kafka_msgs.tables.task_output import TableSpec
 
 __all__ = ["IcebergFormat"]
 
-_MOST_PARTITIONS: Final = 100_000
-_OPEN_FILES: Final = 256
-_PART: Final = "_part_"
+_NUMBER: Final = "kafka-msgs.commit"
+_PROPERTIES: Final = {TableProperties.COMMIT_NUM_RETRIES: "0"}
+"""Without it, pyiceberg would repeat a refused commit on top of the version that it conflicts with."""
+
+
+@frozen
+class OpenIcebergTable:
+    """A version of an Iceberg table. ``table`` is None before the first one."""
+
+    at: IcebergLocation
+    spec: TableSpec
+    table: Table | None
+    _data_files: dict[str, DataFile] = field(init=False)
+
+    @_data_files.default
+    def _read_data_files(self) -> dict[str, DataFile]:
+        found = [] if self.table is None else [task.file for task in self.table.scan().plan_files()]
+        return {file.file_path.removeprefix(f"{self.at.url}/"): file for file in found}
+
+    @property
+    def number(self) -> int | None:
+        """The number of the last commit in the table."""
+        if self.table is None:
+            return None
+        summaries = (each.summary for each in self.table.snapshots())
+        return max((int(each[_NUMBER] or 0) for each in summaries if each and _NUMBER in each), default=0)
+
+    @property
+    def files(self) -> Collection[str]:
+        """The paths of the files."""
+        return self._data_files.keys()
+
+    def commit(self, number: int, added: Mapping[str, WrittenFile], removed: Collection[str]) -> None:
+        """Add and remove files in one snapshot."""
+        with self._creation() if self.table is None else self.table.transaction() as transaction:
+            if self.table is None:
+                self._define(transaction)
+            with transaction.update_snapshot(snapshot_properties={_NUMBER: str(number)}).overwrite() as snapshot:
+                for path in removed:
+                    snapshot.delete_data_file(self._data_files[path])
+                for path, file in added.items():
+                    snapshot.append_data_file(self._data_file(transaction, path, file))
+
+    def _creation(self) -> Transaction:
+        catalog = self.at.catalog()
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+        return catalog.create_table_transaction(self.at.name, self.spec.schema, location=self.at.url)
+
+    def _define(self, transaction: Transaction) -> None:
+        """Add the partition columns, and the mapping from the columns of files without Iceberg's ids."""
+        with transaction.update_spec() as partitions:
+            for column in self.spec.partition_by:
+                partitions.add_field(column, IdentityTransform(), column)
+        mapping = transaction.table_metadata.schema().name_mapping.model_dump_json()
+        transaction.set_properties({**_PROPERTIES, TableProperties.DEFAULT_NAME_MAPPING: mapping})
+
+    def _data_file(self, transaction: Transaction, path: str, file: WrittenFile) -> DataFile:
+        """Return the entry of a file, with the statistics in its footer."""
+        metadata = transaction.table_metadata
+        schema = metadata.schema()
+        with self.at.filesystem.open_input_file(f"{self.at.path}/{path}") as opened:
+            statistics = data_file_statistics_from_parquet_metadata(
+                pq.read_metadata(opened),
+                compute_statistics_plan(schema, metadata.properties),
+                parquet_path_to_id_mapping(schema),
+            )
+        return DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{self.at.url}/{path}",
+            file_format=FileFormat.PARQUET,
+            partition=Record(*self._partition(schema, file)),
+            file_size_in_bytes=file.size,
+            sort_order_id=None,
+            spec_id=metadata.default_spec_id,
+            equality_ids=None,
+            key_metadata=None,
+            **statistics.to_serialized_dict(),
+        )
+
+    def _partition(self, schema: Schema, file: WrittenFile) -> list[Any]:
+        values = partition_values(self.spec, file).items()
+        return [None if text is None else literal(text).to(schema.find_type(name)).value for name, text in values]
 
 
 class IcebergFormat(TableFormat):
-    """Apache Iceberg."""
+    """Apache Iceberg. Replaced files remain until their snapshots are expired and orphan files are removed."""
 
     name = "iceberg"
-    remote = True
+    conflicts = (CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError, SQLAlchemyError)
 
-    def exists(self, location: str) -> bool:
-        """Return whether the catalog contains the table."""
-        return self._at(location).exists()
-
-    def write(self, rows: pa.RecordBatchReader | pa.Table, location: str, partition_by: Sequence[str] = ()) -> None:
-        """Create the table, or replace the rows of an existing one."""
-        at, reader = self._at(location), to_reader(rows)
-        if not at.exists():
-            _create(at, reader, partition_by)
-            return
+    def open(self, location: str, spec: TableSpec) -> OpenIcebergTable:
+        """Return the latest version of a table."""
+        at = IcebergLocation.of(location, self.fs_options)
         table = at.table()
-        _commit(table, _data_files(table), _write_files(at, table, reader))
-
-    def append(self, rows: pa.RecordBatchReader | pa.Table, location: str) -> None:
-        """Add rows to an existing table."""
-        at = self._at(location)
-        table = at.table()
-        _commit(table, [], _write_files(at, table, to_reader(rows)))
-
-    def merge(self, rows: pa.Table, location: str, keys: Sequence[str], deleted_keys: pa.Table | None = None) -> None:
-        """Rewrite the files that contain one of the keys."""
-        check_keys(rows, keys)
-        at = self._at(location)
-        table = at.table()
-        schema = _arrow_schema(table)
-        given = cast_to_schema(rows, schema).read_all()
-        removed = removed_keys(given, deleted_keys, keys)
-        touched = [file for file in _data_files(table) if _has_a_key(at, schema, file, removed, keys)]
-        kept = drop_keys(_rows(at, schema, touched, schema.names), removed, keys)
-        reader = pa.RecordBatchReader.from_batches(schema, chain(kept, given.to_batches()))
-        _commit(table, touched, _write_files(at, table, reader))
-
-    def read(self, location: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows of the latest version. Strings and bytes have 64-bit offsets; integers have 32 or 64 bits."""
-        at = self._at(location)
-        table = at.table()
-        schema = _arrow_schema(table)
-        return _rows(at, schema, _data_files(table), list(columns or schema.names))
-
-    def _at(self, location: str) -> IcebergTable:
-        return IcebergTable.of(location, self.fs_options)
-
-
-def _create(at: IcebergTable, rows: pa.RecordBatchReader, partition_by: Sequence[str]) -> None:
-    with at.creation(rows.schema) as transaction:
-        with transaction.update_spec() as spec:
-            for column in partition_by:
-                spec.add_field(column, IdentityTransform(), column)
-        transaction.add_files(_write_files(at, transaction, rows), check_duplicate_files=False)
-
-
-def _commit(table: Table, removed: Sequence[DataFile], added: Sequence[str]) -> None:
-    """Commit one new version of a table with replaced files."""
-    with table.transaction() as transaction:
-        if removed:
-            with transaction.update_snapshot().overwrite() as snapshot:
-                for file in removed:
-                    snapshot.delete_data_file(file)
-        transaction.add_files(list(added), check_duplicate_files=False)
-
-
-def _arrow_schema(table: Table | Transaction) -> pa.Schema:
-    return schema_to_pyarrow(_metadata(table).schema(), include_field_ids=False)
-
-
-def _metadata(table: Table | Transaction) -> TableMetadata:
-    return table.table_metadata if isinstance(table, Transaction) else table.metadata
-
-
-def _write_files(at: IcebergTable, table: Table | Transaction, rows: pa.RecordBatchReader) -> list[str]:
-    """Write rows to new files, each with rows of one partition, and return their URLs."""
-    metadata, schema, made = _metadata(table), _arrow_schema(table), []
-    by = [field.name for field in metadata.spec().fields]
-    parted = schema
-    for name in by:
-        parted = parted.append(schema.field(name).with_name(_PART + name))
-    batches = (_parted(batch, by) for batch in cast_to_schema(rows, schema))
-    ds.write_dataset(
-        pa.RecordBatchReader.from_batches(parted, batches),
-        f"{at.path_of(metadata.location)}/data",
-        filesystem=at.filesystem,
-        format="parquet",
-        partitioning=ds.partitioning(pa.schema([parted.field(_PART + name) for name in by]), flavor="hive"),
-        basename_template=f"{uuid4()}-{{i}}.parquet",
-        existing_data_behavior="overwrite_or_ignore",
-        max_partitions=_MOST_PARTITIONS,
-        max_open_files=_OPEN_FILES,
-        file_visitor=lambda file: made.append(at.url_of(file.path)),
-    )
-    return made
-
-
-def _parted(batch: pa.RecordBatch, by: Sequence[str]) -> pa.RecordBatch:
-    """Return a batch with added partition columns, because the data files do not contain them."""
-    for name in by:
-        batch = batch.append_column(_PART + name, batch[name])
-    return batch
-
-
-def _data_files(table: Table) -> list[DataFile]:
-    return [task.file for task in table.scan().plan_files()]
-
-
-def _has_a_key(at: IcebergTable, schema: pa.Schema, file: DataFile, wanted: pa.Table, keys: Sequence[str]) -> bool:
-    found = _rows(at, schema, [file], keys).read_all()
-    return bool(anti_join(found, wanted, keys).num_rows < found.num_rows)
-
-
-def _rows(
-    at: IcebergTable, schema: pa.Schema, files: Sequence[DataFile], columns: Sequence[str]
-) -> pa.RecordBatchReader:
-    paths = [at.path_of(file.file_path) for file in files]
-    data = ds.dataset(paths, schema=schema, format="parquet", filesystem=at.filesystem)
-    return data.scanner(columns=list(columns)).to_reader()
+        if table is not None:
+            if table.location() != at.url:
+                reason = f"the catalog has a table {at.name} at {mask_uri(table.location())}"
+                raise JobPathError(path=mask_uri(location), reason=reason)
+            partition_by = [each.name for each in table.spec().fields]
+            check_columns(mask_uri(location), spec, [each.name for each in table.schema().fields], partition_by)
+        return OpenIcebergTable(at, spec, table)

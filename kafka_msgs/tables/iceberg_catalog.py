@@ -6,7 +6,6 @@ catalog. For remote tables, it is the default catalog in pyiceberg's configurati
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,10 +21,9 @@ from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.filesystems.store_options import properties
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyiceberg.table import CreateTableTransaction, Table
+    from pyiceberg.table import Table
 
-__all__ = ["CATALOG_FILE", "NAMESPACE", "IcebergTable", "catalog_of"]
+__all__ = ["CATALOG_FILE", "NAMESPACE", "IcebergLocation", "catalog_of"]
 
 CATALOG_FILE: Final = "catalog.db"
 """The catalog of local tables, next to their directories."""
@@ -35,70 +33,52 @@ _SCHEME: Final = "file://"
 
 
 def catalog_of(directory: Path) -> SqlCatalog:
-    """Return the catalog of the tables in a directory. The first table creates it."""
+    """Return the catalog of the tables in a directory, and create it if it does not exist."""
     return SqlCatalog(NAMESPACE, uri=f"sqlite:///{directory / CATALOG_FILE}", warehouse=f"{_SCHEME}{directory}")
 
 
 @frozen
-class IcebergTable:
-    """The location of a table. ``location`` is its URL, ``inner`` the path of the URL on the filesystem."""
+class IcebergLocation:
+    """The location of a table. ``url`` is its URL in the catalog, and ``path`` its path on the filesystem."""
 
-    location: str
-    inner: str
+    url: str
+    path: str
     filesystem: fs.FileSystem
-    catalog: Callable[[], Catalog]
-    there: Callable[[], bool]
-    """Whether a catalog exists."""
+    fs_options: FilesystemOptions
 
     @classmethod
-    def of(cls, location: str, fs_options: FilesystemOptions = NO_OPTIONS) -> IcebergTable:
-        """Return the table at a path or URI. Raises ``OptionError`` and ``JobPathError``."""
+    def of(cls, location: str, fs_options: FilesystemOptions = NO_OPTIONS) -> IcebergLocation:
+        """Return the location at a path or URI. Raises ``OptionError`` and ``JobPathError``."""
         if "://" in location:
-            storage, url = Storage.at(location, fs_options), location.rstrip("/")
-            return cls(
-                url, storage.full_path(""), storage.filesystem, lambda: _configured(location, fs_options), _always
-            )
-        path = Path(location).absolute()
-        catalog = path.parent / CATALOG_FILE
+            storage = Storage.at(location, fs_options)
+            return cls(location.rstrip("/"), storage.full_path(""), storage.filesystem, fs_options)
+        path = str(Path(location).absolute())
         # pyiceberg and Iceberg expect an unquoted URL.
-        return cls(f"{_SCHEME}{path}", str(path), fs.LocalFileSystem(), lambda: catalog_of(path.parent), catalog.exists)
+        return cls(f"{_SCHEME}{path}", path, fs.LocalFileSystem(), fs_options)
 
     @property
     def name(self) -> str:
         """The name in the catalog."""
-        return f"{NAMESPACE}.{self.inner.rpartition('/')[2]}"
+        return f"{NAMESPACE}.{self.path.rpartition('/')[2]}"
 
-    def exists(self) -> bool:
-        """Return whether the catalog contains the table."""
-        return self.there() and self.catalog().table_exists(self.name)
+    @property
+    def _directory(self) -> Path | None:
+        """The local directory of the catalog, or None for a configured catalog."""
+        return Path(self.path).parent if self.url.startswith(_SCHEME) else None
 
-    def table(self) -> Table:
-        """Return the table. Raises pyiceberg's errors."""
-        return self.catalog().load_table(self.name)
-
-    def creation(self, schema: pa.Schema) -> CreateTableTransaction:
-        """Return the transaction that creates the table, and create its namespace if it does not exist."""
-        self.filesystem.create_dir(self.inner.rpartition("/")[0], recursive=True)
+    def table(self) -> Table | None:
+        """Return the table, or None if it does not exist. Raises the errors of ``catalog``."""
+        if self._directory is not None and not (self._directory / CATALOG_FILE).exists():
+            return None
         catalog = self.catalog()
-        catalog.create_namespace_if_not_exists(NAMESPACE)
-        return catalog.create_table_transaction(self.name, schema, location=self.location)
+        return catalog.load_table(self.name) if catalog.table_exists(self.name) else None
 
-    def path_of(self, url: str) -> str:
-        """Return the path of a file of the table on its filesystem."""
-        return self.inner + url.removeprefix(self.location)
-
-    def url_of(self, path: str) -> str:
-        """Return the URL of a path on the filesystem."""
-        return self.location + path.removeprefix(self.inner)
-
-
-def _always() -> bool:
-    return True
-
-
-def _configured(location: str, fs_options: FilesystemOptions) -> Catalog:
-    try:
-        return load_catalog(**properties(location, fs_options))
-    except ValueError as error:
-        reason = f"tables elsewhere need a catalog, the default one of pyiceberg's configuration: {error}"
-        raise OptionError(source="iceberg", option="place", value=mask_uri(location), reason=reason) from None
+    def catalog(self) -> Catalog:
+        """Return the catalog. Raises ``OptionError`` without a configured one, and pyiceberg's errors."""
+        if self._directory is not None:
+            return catalog_of(self._directory)
+        try:
+            return load_catalog(**properties(self.url, self.fs_options))
+        except ValueError as error:
+            reason = f"tables elsewhere need a catalog, the default one of pyiceberg's configuration: {error}"
+            raise OptionError(source="iceberg", option="place", value=mask_uri(self.url), reason=reason) from None

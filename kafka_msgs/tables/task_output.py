@@ -35,16 +35,13 @@ _DIFFERENCES: Final = (pa.int64(), pa.timestamp("us", tz="UTC"))
 
 @frozen
 class TableSpec:
-    """The specification of a table: its columns, and its settings in formats other than Parquet.
+    """The specification of a table: its columns, and those whose values are in the names of directories.
 
-    ``keys`` are columns whose combined values are unique and never null. The table is partitioned by the columns
-    ``partition_by`` and by the day of ``time``.
+    The files do not contain the columns ``partition_by``.
     """
 
     schema: pa.Schema
-    keys: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
-    time: str = ""
 
 
 class TableWriter:

@@ -13,13 +13,16 @@ import pyarrow.dataset as ds
 import pytest
 from click.testing import CliRunner
 
+from kafka_msgs.analysis.group_state_job import GROUP_STATE
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.engines.job import find_earlier_run, identity_of
+from kafka_msgs.engines.job import job_tables
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.tables import get_format
 from kafka_msgs.tables.commit_log import CommitLog, RunToken, Snapshot
+from kafka_msgs.tables.job_tables import JobTables
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS
+from tests.support.table_readers import read_table
 from tests.support.truncated_logs import copy_of_earlier
 
 TABLES = {
@@ -40,7 +43,7 @@ def job(request: pytest.FixtureRequest) -> str:
 
 def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
     # pyiceberg reads a null list of structs as an empty list.
-    plain = ({name: value or None for name, value in row.items() if name != "day"} for row in rows)
+    plain = ({name: value or None for name, value in row.items()} for row in rows)
     return sorted(str(sorted(row.items())) for row in plain)
 
 
@@ -63,8 +66,8 @@ def test_a_second_run_adds_what_is_new(tmp_path: Path, job: str, form: str) -> N
     if form == "parquet":
         assert parquet(job, out) == fresh
     else:
-        read = get_format(form).read
-        assert {name: sorted_rows(read(str(out / name)).read_all().to_pylist()) for name in TABLES[job]} == fresh
+        found = {name: read_table(form, str(out / name)).to_pylist() for name in TABLES[job]}
+        assert {name: sorted_rows(rows) for name, rows in found.items()} == fresh
     assert sum(map(len, fresh.values())) > 20
 
 
@@ -94,7 +97,10 @@ def refusals(tmp_path: Path) -> Iterator[tuple[list[str], str]]:
     yield ["topic-profile", str(GROUP_LOGS), "--out", str(state)], f"{state}: {nothing}"
     yield ["group-offsets", str(GROUP_LOGS), "--out", str(state)], f"{state}: {nothing}"
     yield ["group-state", str(tmp_path / "copy"), "--out", str(state)], f"{state}: it holds a run with other inputs"
-    yield ["group-state", str(GROUP_LOGS), "--out", str(state), "--format", "delta"], f"{state}: {nothing}"
+    yield (
+        ["group-state", str(GROUP_LOGS), "--out", str(state), "--format", "delta"],
+        f"{state}: it holds a run with other format",
+    )
     yield (
         ["group-state", str(GROUP_LOGS / "orders-0"), "--out", str(tmp_path / "new")],
         "there is no partition of __consumer_offsets in it",
@@ -152,11 +158,12 @@ def test_a_run_that_another_one_overtakes_has_status_3_or_is_repeated(
 
 
 def test_nothing_that_a_run_saves_or_prints_has_the_keys_of_a_uri(tmp_path: Path) -> None:
-    log = CommitLog(Storage.at(str(tmp_path)))
-    inputs = ["s3a://AKID:hush@logs/x?session_token=hush", "file:/a"]
-    assert find_earlier_run(log, inputs, "job", {}) is None
-    identity = identity_of(inputs, "job", {})
-    assert identity["inputs"] == ["/a", "s3://logs/x"]
-    log.commit(log.begin(identity, None), {})
-    assert find_earlier_run(log, ["s3://logs/x", "/a"], "job", {}) is not None
+    def tables(*paths: str) -> JobTables:
+        return job_tables(GROUP_STATE, JobInputs(paths, (), ()), str(tmp_path))
+
+    made = tables("s3a://AKID:hush@logs/x?session_token=hush", "file:/a")
+    assert made.find_base() is None
+    assert made.identity["inputs"] == ["/a", "s3://logs/x"]
+    made.commit(made.begin(None), {})
+    assert tables("s3://logs/x", "/a").find_base() is not None
     assert not any(b"hush" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

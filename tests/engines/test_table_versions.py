@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafka_msgs.analysis.group_offsets_job import group_offsets_job
-from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.job import job_tables, run_job
 from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.internal_topics.records import TopicRecord
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue
-from kafka_msgs.tables import get_format
-from kafka_msgs.tables.commit_log import CommitLog, Snapshot
-from kafka_msgs.tables.table_versions import publish_head, publish_tables
-from tests.support.committed_tables import head_of
+from kafka_msgs.tables.job_tables import JobTables
 from tests.support.offsets_topic import TOPIC, commit, write_items
 from tests.support.recordings import GROUP_LOGS
+from tests.support.table_readers import read_table
 
 TABLES = ("offsets", "groups", "pending", "problems", "history")
 
 
 def run(logs: Path, out: Path, form: str) -> dict[str, list[str]]:
-    """Run the job into versions of a format; return the rows of its tables, without their days."""
-    own = out / f".{form}-run"
+    """Run the job into versions of a format; return the rows of its tables."""
     job = group_offsets_job(history=True)
-    run_job(job, JobInputs.at([logs]), str(own), local_engine())
-    publish_tables(get_format(form), job.tables, *head_of(str(own)), str(out))
+    run_job(job, JobInputs.at([logs]), str(out), local_engine(), table_format=form)
     return {name: rows_of(form, out / name) for name in TABLES}
 
 
 def rows_of(form: str, table: Path) -> list[str]:
-    rows: list[dict[str, Any]] = get_format(form).read(str(table)).read_all().to_pylist()
-    return sorted(str({name: value for name, value in row.items() if name != "day"}) for row in rows)
+    return sorted(str(sorted(row.items())) for row in read_table(form, str(table)).to_pylist())
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
@@ -68,29 +62,20 @@ def test_a_group_with_commits_in_two_partitions_has_versions_like_others(tmp_pat
     assert before["offsets"] != after["offsets"]
 
 
-def test_rows_of_a_run_that_commits_during_the_publication_are_published_last(tmp_path: Path) -> None:
-    logs, own, out = tmp_path / "logs", tmp_path / "own", tmp_path / "out"
-    form = get_format("delta")
-
-    job = group_offsets_job()
-
-    def run_again(offset: int) -> None:
-        write_items(logs, 0, [commit("a", offset)])
-        run_job(job, JobInputs.at([logs]), str(own), local_engine())
-
-    run_again(1)
-    storage, first = head_of(str(own))
-    log = CommitLog(storage)
-
-    class Overtaken(CommitLog):
-        """A log to which another run commits after its head was read first."""
-
-        def head(self) -> Snapshot | None:
-            """Return the head."""
-            if log.numbers() == [1]:
-                run_again(2)
-                return first
-            return super().head()
-
-    publish_head(form, job.tables, Overtaken(storage), str(out))
-    assert form.read(str(out / "offsets"), ["committedOffset"]).read_all().to_pylist() == [{"committedOffset": 2}]
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_a_run_first_applies_what_a_killed_one_has_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    write_items(logs, 0, [commit("a", 1)])
+    before = run(logs, out, form)
+    write_items(logs, 0, [commit("a", 2)])
+    with monkeypatch.context() as patched:
+        patched.setattr(JobTables, "_apply", lambda *_: None)
+        assert run(logs, out, form) == before
+    job = group_offsets_job(history=True)
+    tables = job_tables(job, JobInputs.at([logs]), str(out), table_format=form)
+    tables.begin(tables.find_base())
+    after = {name: rows_of(form, out / name) for name in TABLES}
+    assert after == run(logs, tmp_path / "anew", form) != before
+    assert run(logs, out, form) == after

@@ -23,6 +23,8 @@ from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.engines.spark import spark_engine
 from kafka_msgs.log.partition_discovery import partitions_in
+from tests.engines.test_replicas import PLACED, write_group
+from tests.support.committed_tables import committed_tables
 from tests.support.offsets_topic import OffsetsTopic
 from tests.support.profile_walk import STATISTICS, profile_by_walk
 from tests.support.random_topic import RandomTopic
@@ -144,6 +146,21 @@ def test_one_process_and_spark_and_data_frames_have_the_same_tables(
             found = spark.read.parquet(str(tmp_path / out / "current" / table)).select(*expected[table].columns)
             assert found.dtypes == expected[table].dtypes, table
             assert kafka_times(rows_of(found)) == wanted, (out, table)
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_data_frames_mark_the_same_offsets_as_stale(spark: SparkSession, tmp_path: Path, is_complete: bool) -> None:
+    logs = tmp_path / "logs"
+    for number, name in PLACED.items():
+        groups = {name(n): 1 for n in range(4)} if is_complete else {PLACED[1 - number](n): 1 for n in range(4)}
+        write_group(logs, number, {**groups, "tea": 5 + number})
+    run_job(group_offsets_job(), JobInputs.at([logs]), str(tmp_path / "out"), local_engine())
+    frames = group_offsets(spark, [logs])
+    wanted = committed_tables(str(tmp_path / "out"))
+    for name, columns in {"offsets": ("group", "logPartition", "stale"), "groups": ("group", "partitions")}.items():
+        found = {tuple(row[each] for each in columns) for row in rows_of(frames[name])}
+        assert found == {tuple(row[each] for each in columns) for row in wanted[name]}
+    assert any(row["stale"] for row in wanted["offsets"]) == is_complete
 
 
 def test_share_groups_have_the_offsets_of_the_command(spark: SparkSession, logs: Path) -> None:

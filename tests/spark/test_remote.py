@@ -15,13 +15,12 @@ from pyiceberg.utils.config import Config
 from pyspark.sql import SparkSession
 
 from kafka_msgs.cli.command_group import command
-from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.spark import count_records, register
 from kafka_msgs.spark.session import session_settings
-from kafka_msgs.tables import get_format
 from tests.support.committed_tables import committed_rows, committed_tables
 from tests.support.recordings import GROUP_LOGS, LOGS
 from tests.support.s3_server import KEYS, S3Server, s3_process, s3_server
+from tests.support.table_readers import read_table
 
 NAME = f"{0:020}.log"
 
@@ -164,11 +163,11 @@ def test_tables_of_a_format_are_in_a_bucket_and_a_second_run_goes_on(
         pipeline(*asked)
         for name in ("groups", "members"):
             place = f"s3a://tables/{form}/{name}"
-            found = get_format(form, FilesystemOptions.from_mapping(tables.settings)).read(place, ["group"]).read_all()
+            found = read_table(form, place, tables.settings)
             wanted = ds.dataset(tmp_path / "out" / "current" / name, partitioning="hive").to_table(columns=["group"])
             assert sorted(found["group"].to_pylist()) == sorted(wanted["group"].to_pylist())
     names = {info.base_name for info in tables.store().get_file_info(fs.FileSelector(f"tables/{form}"))}
-    assert {"groups", "members", "report.html", f".{form}-run"} <= names
+    assert {"groups", "members", "report.html", "_commits"} <= names
 
 
 @pytest.mark.parametrize("out", ["s3a://tables/x?region=us-east-1", "hdfs://host/x", "webhdfs://host/x"])

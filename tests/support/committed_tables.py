@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, Snapshot
 
-__all__ = ["committed_rows", "committed_tables", "head_of"]
+__all__ = ["committed_rows", "committed_table", "committed_tables", "head_of"]
 
 Rows = list[dict[str, Any]]
 
@@ -36,8 +37,17 @@ def committed_tables(out: str, settings: Mapping[str, str] | None = None) -> dic
     return {name: _rows(storage, head, name) for name in head.tables if not name.startswith("_")}
 
 
+def committed_table(out: str, name: str, settings: Mapping[str, str] | None = None) -> pa.Table:
+    """Return a table in the latest commit."""
+    return _table(*head_of(out, settings), name)
+
+
 def _rows(storage: Storage, head: Snapshot, name: str) -> Rows:
+    found: Rows = _table(storage, head, name).to_pylist()
+    return found
+
+
+def _table(storage: Storage, head: Snapshot, name: str) -> pa.Table:
     files = [storage.full_path(each.path) for each in head.tables[name].values()]
     data: Any = ds.dataset(files, filesystem=storage.filesystem, format="parquet", partitioning="hive")
-    found: Rows = data.to_table().to_pylist()
-    return found
+    return data.to_table()

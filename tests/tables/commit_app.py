@@ -1,43 +1,48 @@
-"""A program that commits one run of three tasks, and kills itself before one of its changes to the storage.
+"""A run of three tasks, for a process of its own, which kills itself before one of its changes.
 
-Arguments: the location, the name of the run, the number of the change, and a directory with whose file ``go`` the
-program waits before it commits, if any. Settings of the filesystem are in the environment variable ``SETTINGS``, as
-JSON. The exit status is 3 for a refused run.
+The changes are those of the storage and of tables in other formats. The exit status is 3 for a refused run.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from attrs import evolve
 
 from kafka_msgs.errors import ConcurrentRunError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, WrittenFile
-from kafka_msgs.tables.current_link import finish_commit
-from kafka_msgs.tables.task_output import TaskOutput
+from kafka_msgs.tables.delta import OpenDeltaTable
+from kafka_msgs.tables.iceberg import OpenIcebergTable
+from kafka_msgs.tables.job_tables import JobTables
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
-CHANGES = ("create", "write", "output", "delete")
+CHANGES = (
+    *((Storage, name) for name in ("create", "write", "output", "delete")),
+    (OpenDeltaTable, "commit"),
+    (OpenIcebergTable, "commit"),
+)
 TASKS = 3
 ROWS = 100
 SECONDS = 60
+OFFSETS = pa.schema([("n", pa.int64()), ("run", pa.string()), ("part", pa.int32())])
+GROUPS = pa.schema([("run", pa.string())])
 
 
 def kill_before(change: int) -> None:
-    """Kill this process before its storage change with this number."""
+    """Kill this process before the change of the storage or of a table with this number."""
     left = [change]
 
-    def killing(name: str) -> Callable[..., Any]:
-        original = getattr(Storage, name)
+    def killing(original: Callable[..., Any]) -> Callable[..., Any]:
 
         def changed(*arguments: Any) -> Any:
             if left[0] == 0:
@@ -47,33 +52,41 @@ def kill_before(change: int) -> None:
 
         return changed
 
-    for name in CHANGES:
-        setattr(Storage, name, killing(name))
+    for kind, name in CHANGES:
+        setattr(kind, name, killing(getattr(kind, name)))
 
 
-def commit_run(storage: Storage, run: str, before_commit: Callable[[], None]) -> None:
-    """Write and commit the tables ``offsets`` and ``groups``, in which each row names the run."""
-    log = CommitLog(storage, timedelta(seconds=SECONDS))
-    token = log.begin({"job": "test"}, log.head())
+def tables_at(location: str, form: str, settings: Mapping[str, str]) -> JobTables:
+    """Return the tables ``offsets`` and ``groups``, in which each row names the run."""
+    specs = {"offsets": TableSpec(OFFSETS, partition_by=("part",)), "groups": TableSpec(GROUPS)}
+    found = JobTables.at(location, specs, {"job": "test"}, form, FilesystemOptions.from_mapping(settings))
+    return evolve(found, log=CommitLog(found.log.storage, timedelta(seconds=SECONDS)))
+
+
+def commit_run(tables: JobTables, run: str, before_commit: Callable[[], None]) -> None:
+    """Write and commit the tables."""
+    storage = tables.log.storage
+    token = tables.begin(tables.find_base())
     files: dict[str, list[WrittenFile]] = {"offsets": [], "groups": []}
     for task in range(TASKS):
         output = TaskOutput.start(storage, token)
-        rows = pa.table({"run": [run] * ROWS, "n": range(task * ROWS, (task + 1) * ROWS)})
+        rows = pa.table({"n": range(task * ROWS, (task + 1) * ROWS), "run": [run] * ROWS})
         output.append("offsets", rows, f"part={task}")
         output.append("groups", pa.table({"run": [run]}))
         output.close()
         for table, found in output.files.items():
             files[table] += found.values()
     before_commit()
-    log.commit(token, files)
-    finish_commit(log)
+    tables.commit(token, files)
 
 
-def main(location: str, run: str, change: str, directory: str = "") -> int:
-    """Run once."""
-    storage = Storage.at(location, FilesystemOptions.from_mapping(json.loads(os.environ.get("SETTINGS", "{}"))))
-    if int(change) >= 0:
-        kill_before(int(change))
+def main(location: str, form: str, settings: Mapping[str, str], run: str, change: int, directory: str) -> None:
+    """Run once, and kill this process before a change, if not negative.
+
+    With a ``directory``, the run waits for its file ``go`` before the commit, and writes the reason of a refusal to it.
+    """
+    if change >= 0:
+        kill_before(change)
 
     def wait() -> None:
         if directory:
@@ -83,12 +96,7 @@ def main(location: str, run: str, change: str, directory: str = "") -> int:
                 time.sleep(0.01)
 
     try:
-        commit_run(storage, run, wait)
+        commit_run(tables_at(location, form, settings), run, wait)
     except ConcurrentRunError as error:
-        print(error)
-        return 3
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+        Path(directory, run).write_text(str(error))
+        sys.exit(3)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
+import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,14 @@ from kafka_msgs.tables.current_link import link_current
 from kafka_msgs.tables.task_output import TaskOutput
 from tests.support.committed_tables import committed_tables
 from tests.support.s3_server import s3_process
+from tests.support.table_readers import read_table
+from tests.tables import commit_app
 
-APPLICATION = Path(__file__).parent / "commit_app.py"
 SECONDS = 100
-KILLED = -9
+KILLED = -signal.SIGKILL
+PROCESSES = get_context("forkserver")
+# The processes are forked from one that has imported everything, and started no thread.
+PROCESSES.set_forkserver_preload([commit_app.__name__])
 
 
 @frozen
@@ -38,39 +42,56 @@ class Place:
 
     location: str
     settings: dict[str, str] = field(factory=dict)
+    form: str = "parquet"
 
     @property
     def log(self) -> CommitLog:
         """The commit log there."""
         return CommitLog(Storage.at(self.location, FilesystemOptions.from_mapping(self.settings)))
 
-    def start(self, run: str, change: int = -1, directory: str = "") -> subprocess.Popen[str]:
+    def start(self, run: str, change: int = -1, directory: str = "") -> BaseProcess:
         """Start a run that kills itself before a change."""
-        command = [sys.executable, str(APPLICATION), self.location, run, str(change), directory]
-        environment = {**os.environ, "SETTINGS": json.dumps(self.settings)}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        arguments = (self.location, self.form, self.settings, run, change, directory)
+        process = PROCESSES.Process(target=commit_app.main, args=arguments)
+        process.start()
+        return process
 
-    def run(self, run: str, change: int = -1) -> int:
+    def run(self, run: str, change: int = -1) -> int | None:
         """Run once, and return the exit status."""
-        with self.start(run, change) as process:
-            _, errors = process.communicate(timeout=SECONDS)
-        assert process.returncode in (0, KILLED), errors
-        return process.returncode
+        process = self.start(run, change)
+        process.join(SECONDS)
+        assert process.exitcode in (0, KILLED)
+        return process.exitcode
 
     def run_seen(self) -> str:
         """Return the run whose rows a reader of the head sees, after checking that it sees all of them."""
         tables = committed_tables(self.location, self.settings)
-        assert sorted(row["n"] for row in tables["offsets"]) == list(range(300))
-        assert len(tables["groups"]) == 3
-        (run,) = {row["run"] for rows in tables.values() for row in rows}
-        return str(run)
+        (run,) = {run_in(name, rows) for name, rows in tables.items()}
+        return run
+
+    def versions_seen(self) -> set[str]:
+        """Return the runs whose rows readers of the tables see. Tables get their versions one after the other."""
+        if self.form == "parquet":
+            return {self.run_seen()}
+        read = {name: read_table(self.form, f"{self.location}/{name}", self.settings) for name in ("offsets", "groups")}
+        return {run_in(name, rows.to_pylist()) for name, rows in read.items()}
 
 
-@pytest.fixture(params=["disk", "s3"])
+def run_in(table: str, rows: list[dict[str, Any]]) -> str:
+    """Return the run in the rows of a table, after checking that it has all rows of one run."""
+    if table == "offsets":
+        assert sorted((row["n"], row["part"]) for row in rows) == [(n, n // 100) for n in range(300)]
+    else:
+        assert len(rows) == 3
+    (run,) = {row["run"] for row in rows}
+    return str(run)
+
+
+@pytest.fixture(params=["disk", "s3", "delta", "iceberg"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An empty location."""
-    if request.param == "disk":
-        yield Place(str(tmp_path / "out"))
+    if request.param != "s3":
+        yield Place(str(tmp_path / "out"), form="parquet" if request.param == "disk" else request.param)
         return
     with s3_process() as server:
         server.store().create_dir("bucket")
@@ -83,15 +104,19 @@ def test_a_run_that_is_killed_at_any_change_is_seen_completely_or_not_at_all(pla
     while place.run(f"killed {change}", change) == KILLED:
         now = place.run_seen()
         assert now in (before, f"killed {change}")
-        seen.add(now == before)
+        # A run that is killed before its own commit has applied the one before.
+        assert place.versions_seen() <= {before, now}
+        seen.add((now == before, place.versions_seen() == {now}))
         before, change = now, change + 1
-    assert place.run_seen() == f"killed {change}"
-    assert seen == {False, True}
+    assert {place.run_seen()} == place.versions_seen() == {f"killed {change}"}
+    assert seen >= {(False, True), (True, True)}
+    assert ((False, False) in seen) == (place.form != "parquet")
     assert change > 12
     log = evolve(place.log, grace=timedelta(0))
     log.expire()
     listed = {file.path for number in log.numbers() for file in log.snapshot(number).files()}
-    assert {each.path for each in log.storage.list_files("data")} == listed
+    if place.form == "parquet":
+        assert {each.path for each in log.storage.list_files("data")} == listed
     assert len(log.numbers()) == 2
     assert place.run_seen() == f"killed {change}"
 
@@ -108,12 +133,15 @@ def test_one_of_overlapping_runs_is_committed_and_the_others_are_refused(
     while len(list(directory.iterdir())) < count and time.monotonic() < end:
         time.sleep(0.01)
     (directory / "go").touch()
-    said = {run: process.communicate(timeout=SECONDS) for run, process in processes.items()}
-    statuses = {run: process.returncode for run, process in processes.items()}
-    assert sorted(statuses.values()) == [0, *[3] * (count - 1)], said
+    for process in processes.values():
+        process.join(SECONDS)
+    statuses = {run: process.exitcode for run, process in processes.items()}
+    assert Counter(statuses.values()) == {0: 1, 3: count - 1}
     assert statuses[place.run_seen()] == 0
+    assert place.versions_seen() == {place.run_seen()}
     assert place.log.numbers() == [1, 2]
-    assert all("another run has committed since it began" in said[run][0] for run in statuses if statuses[run])
+    refusals = [(directory / run).read_text() for run, status in statuses.items() if status]
+    assert all("another run has committed since it began" in text for text in refusals)
 
 
 def files_of(output: TaskOutput) -> dict[str, list[WrittenFile]]:

@@ -1,25 +1,35 @@
-"""Tables in every format: written data is read back, by this library and by programs that support the format."""
+"""Delta and Iceberg tables that refer to the files of commits, as programs read them that support the format."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import deltalake
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from attrs import evolve
+from deltalake import DeltaTable
 
-from kafka_msgs.errors import MissingExtraError, OptionError
-from kafka_msgs.tables import FORMAT_NAMES, TableFormat, add_day_column, get_format
+from kafka_msgs.errors import JobPathError, MissingExtraError, OptionError, UnseenFileError
+from kafka_msgs.tables import get_format
+from kafka_msgs.tables.commit_log import RunToken, Snapshot, WrittenFile
 from kafka_msgs.tables.iceberg_catalog import catalog_of
+from kafka_msgs.tables.job_tables import JobTables
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
+from tests.support.table_readers import delta_table, read_table
 
-KEYS: Final = ("group", "partition")
 SCHEMA: Final = pa.schema(
     [
         ("group", pa.string()),
@@ -61,76 +71,189 @@ def some_rows(groups: range, seed: int) -> list[Row]:
     return in_order([some_row(group, partition, dice) for group in groups for partition in range(3)])
 
 
+class Writer:
+    """Commits the table ``offsets`` of a directory, from files with some rows each."""
+
+    def __init__(self, form: str, out: Path, by: tuple[str, ...] = ()) -> None:
+        self.form, self.by = form, by
+        self.place = out / "offsets"
+        self.tables = JobTables.at(str(out), {"offsets": TableSpec(SCHEMA, by)}, {"job": "test"}, form)
+        self.snapshot: Snapshot | None = None
+
+    def start(self) -> RunToken:
+        return self.tables.begin(self.tables.find_base())
+
+    def files(self, token: RunToken, *parts: list[Row]) -> list[WrittenFile]:
+        """Write files, each with the rows of one partition."""
+        found = list[WrittenFile]()
+        for rows in parts:
+            output = TaskOutput.start(self.tables.log.storage, token)
+            for values in sorted({tuple(row[name] for name in self.by) for row in rows}, key=str):
+                inside = [row for row in rows if tuple(row[name] for name in self.by) == values]
+                names = "/".join(f"{name}={text_of(value)}" for name, value in zip(self.by, values, strict=True))
+                output.append("offsets", table_of(inside).drop_columns(list(self.by)), names)
+            output.close()
+            found += output.files.get("offsets", {}).values()
+        return found
+
+    def commit(self, *parts: list[Row], earlier: Sequence[WrittenFile] = ()) -> list[WrittenFile]:
+        """Commit rows in addition to earlier files, and return their files."""
+        token = self.start()
+        found = self.files(token, *parts)
+        self.snapshot = self.tables.commit(token, {"offsets": [*earlier, *found]})
+        return found
+
+    def read(self) -> list[Row]:
+        """Return the rows of the table, as the library of its format reads them."""
+        return in_order(read_table(self.form, str(self.place)).select(SCHEMA.names).to_pylist())
+
+    def versions(self) -> int:
+        """Return the number of versions."""
+        if self.form == "delta":
+            return int(delta_table(str(self.place)).version()) + 1
+        return len(iceberg_table(self.place).snapshots())
+
+
+def text_of(value: object) -> str:
+    return "__HIVE_DEFAULT_PARTITION__" if value is None else quote(str(value), safe="")
+
+
 def table_of(rows: list[Row]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def keys_of(gone: list[tuple[str, int]]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [dict(zip(KEYS, key, strict=True)) for key in gone],
-        pa.schema([("group", pa.string()), ("partition", pa.int64())]),
-    )
-
-
 def in_order(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: (row["group"], row["partition"]))
+    """Return rows in the order of their keys. pyiceberg reads a null list of structs as an empty list."""
+    plain = [{**row, "members": row["members"] or None} for row in rows]
+    return sorted(plain, key=lambda row: (row["group"], row["partition"]))
 
 
-def read(form: TableFormat, place: Path) -> list[Row]:
-    return in_order(form.read(str(place)).read_all().select(SCHEMA.names).to_pylist())
+@pytest.fixture(params=["delta", "iceberg"])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
-@pytest.fixture(params=FORMAT_NAMES)
-def form(request: pytest.FixtureRequest) -> TableFormat:
-    return get_format(request.param)
+@pytest.mark.parametrize("by", [(), ("day",), ("partition", "group")], ids=str)
+def test_a_version_has_the_rows_of_the_files_in_the_manifest(form: str, tmp_path: Path, by: tuple[str, ...]) -> None:
+    writer = Writer(form, tmp_path, by)
+    first, second, third = (some_rows(range(n, n + 5), n) for n in (0, 5, 10))
+    kept = writer.commit(first, second)[: len(writer.files(writer.start(), first))]
+    assert writer.read() == in_order([*first, *second])
+    writer.commit(third, earlier=kept)
+    assert writer.read() == in_order([*first, *third])
+    assert {each.path for each in writer.tables.log.storage.list_files("offsets")} >= {each.path for each in kept}
+    writer.commit()
+    assert writer.read() == []
+    assert writer.versions() == 3
 
 
-@pytest.mark.parametrize("by", [(), ("day",), ("empty", "group")], ids=str)
-def test_what_is_written_is_read_back(form: TableFormat, tmp_path: Path, by: tuple[str, ...]) -> None:
-    rows, place = some_rows(range(20), 1), tmp_path / "offsets"
-    assert not form.exists(str(place))
-    form.write(table_of(rows).to_reader(max_chunksize=7), str(place), by)
-    assert form.exists(str(place))
-    assert read(form, place) == rows
-    form.append(table_of(some_rows(range(20, 25), 2)), str(place))
-    assert read(form, place) == in_order([*rows, *some_rows(range(20, 25), 2)])
-    assert form.read(str(place), ["offset", "empty"]).schema.names == ["offset", "empty"]
-    form.write(table_of(rows[:2]), str(place))
-    assert read(form, place) == rows[:2]
+def test_a_commit_is_applied_once(form: str, tmp_path: Path) -> None:
+    writer = Writer(form, tmp_path)
+    rows = [some_rows(range(n), n) for n in (1, 2)]
+    snapshots = []
+    for each in rows:
+        writer.commit(each)
+        snapshots.append(writer.snapshot)
+    for snapshot in reversed(snapshots):
+        assert snapshot is not None
+        writer.tables._apply(snapshot)
+    assert writer.read() == in_order(rows[1])
+    assert writer.versions() == 2
 
 
-@pytest.mark.parametrize("by", [(), ("day",)], ids=str)
-def test_merging_gives_the_table_that_is_made_from_nothing(
-    form: TableFormat, tmp_path: Path, by: tuple[str, ...]
+@pytest.mark.parametrize("count", [2, 4])
+def test_of_writers_of_one_version_one_is_accepted(form: str, tmp_path: Path, count: int) -> None:
+    writer = Writer(form, tmp_path)
+    writer.commit(some_rows(range(1), 1))
+    spec = writer.tables.specs["offsets"]
+    opened = [writer.tables.form.open(str(writer.place), spec) for _ in range(count)]
+    files = writer.files(writer.start(), some_rows(range(1, 3), 2))
+    for number, table in enumerate(opened):
+        assert table is not None
+        with nullcontext() if number == 0 else pytest.raises(writer.tables.form.conflicts):
+            table.commit(2, {file.path.removeprefix("offsets/"): file for file in files}, ())
+    assert writer.read() == in_order([*some_rows(range(1), 1), *some_rows(range(1, 3), 2)])
+    assert writer.versions() == 2
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_that_apply_one_commit_apply_it_once(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    place = str(tmp_path / "offsets")
-    state: dict[tuple[str, int], Row] = {}
-    dice = random.Random(3)
-    form.write(table_of([]), place, by)
-    for seed in range(6):
-        changed = dice.sample(some_rows(range(12), seed), 9)
-        gone = dice.sample(sorted(state), min(len(state), 4))
-        form.merge(table_of(changed), place, KEYS, keys_of(gone))
-        state = {key: row for key, row in state.items() if key not in gone}
-        state |= {(row["group"], row["partition"]): row for row in changed}
-        assert read(form, tmp_path / "offsets") == in_order(list(state.values()))
+    writer, rows = Writer(form, tmp_path), some_rows(range(9), 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(JobTables, "_apply", lambda *_: None)
+        writer.commit(rows)
+    assert writer.snapshot is not None
+    with ProcessPoolExecutor(count, mp_context=get_context("forkserver")) as pool:
+        list(pool.map(apply_again, [str(tmp_path)] * count, [form] * count))
+    assert writer.read() == in_order(rows)
+    assert writer.versions() == 1
 
 
-def test_publishing_leaves_the_rows_that_are_given(form: TableFormat, tmp_path: Path) -> None:
-    place, before = str(tmp_path / "offsets"), some_rows(range(9), 1)
-    after = [*some_rows(range(2), 2), *before[9:], *some_rows(range(20, 22), 3)]
-    for rows in (before, after, after, []):
-        form.publish(table_of(rows), place, KEYS, ("day",))
-        assert read(form, tmp_path / "offsets") == in_order(rows)
+def apply_again(out: str, form: str) -> None:
+    """Begin a run, which applies the latest commit."""
+    Writer(form, Path(out)).start()
 
 
-def test_keys_must_be_there_once(form: TableFormat, tmp_path: Path) -> None:
-    rows, place = some_rows(range(1), 1), str(tmp_path / "offsets")
-    form.write(table_of(rows), place)
-    with pytest.raises(OptionError, match="two rows have the same key"):
-        form.merge(table_of(rows * 2), place, KEYS)
-    with pytest.raises(OptionError, match="a row has no group"):
-        form.merge(table_of([{**rows[0], "group": None}]), place, KEYS)
+def test_a_table_that_another_program_changed_gets_the_rows_of_the_manifest(tmp_path: Path) -> None:
+    writer, rows = Writer("delta", tmp_path), some_rows(range(4), 1)
+    files = writer.commit(rows[:6], rows[6:])
+    assert delta_table(str(writer.place)).optimize.compact()["numFilesRemoved"] == 2
+    delta_table(str(writer.place)).delete("partition = 1")
+    writer.commit(earlier=files)
+    assert writer.read() == in_order(rows)
+
+
+def test_old_files_are_for_the_vacuum_of_the_table(tmp_path: Path) -> None:
+    writer = Writer("delta", tmp_path)
+    for count in (1, 2, 3, 4):
+        writer.commit(some_rows(range(count), count))
+    assert evolve(writer.tables.log, grace=timedelta(0)).expire() == 0
+    assert delta_table(str(writer.place)).to_pyarrow_table().num_rows == 12
+    assert DeltaTable(writer.place, version=0).to_pyarrow_table().num_rows == 3
+    delta_table(str(writer.place)).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert len(list(writer.place.rglob("*.parquet"))) == 1
+    writer.commit(some_rows(range(2), 5))
+    assert writer.read() == some_rows(range(2), 5)
+
+
+@pytest.mark.parametrize("damage", ["missing", "shorter"])
+def test_a_file_that_is_not_there_is_in_no_version(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    writer, rows = Writer(form, tmp_path), some_rows(range(1), 1)
+    writer.commit(rows)
+    with monkeypatch.context() as patched:
+        patched.setattr(JobTables, "_apply", lambda *_: None)
+        (file,) = writer.commit(some_rows(range(2), 2))
+    path = tmp_path / file.path
+    path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UnseenFileError, match="or it was deleted or changed"):
+        writer.start()
+    assert writer.read() == rows
+
+
+def test_another_table_is_not_overwritten(form: str, tmp_path: Path) -> None:
+    Writer(form, tmp_path / "one").commit(some_rows(range(1), 1))
+    shutil.rmtree(tmp_path / "one" / "_commits")
+    with pytest.raises(JobPathError, match="nothing is overwritten"):
+        Writer(form, tmp_path / "one").start()
+    Writer(form, tmp_path / "two").commit(some_rows(range(1), 1))
+    with pytest.raises(JobPathError, match="it is a table with other columns"):
+        Writer(form, tmp_path / "two", ("day",)).commit()
+    Writer(form, tmp_path / "two").commit()
+    (tmp_path / "two" / "_commits" / f"{2:020}.json").unlink()
+    with pytest.raises(JobPathError, match="it contains commit 2, which is not in"):
+        Writer(form, tmp_path / "two").start()
+
+
+def test_directories_are_those_of_the_partition_columns(tmp_path: Path) -> None:
+    writer = Writer("delta", tmp_path, ("day",))
+    token = writer.start()
+    writer.by = ()
+    with pytest.raises(JobPathError, match=r"the table is partitioned by \(day\)"):
+        writer.tables.commit(token, {"offsets": writer.files(token, some_rows(range(1), 1))})
 
 
 def by_delta(place: Path) -> pa.Table:
@@ -152,14 +275,7 @@ def iceberg_by_duckdb(place: Path) -> pa.Table:
     return iceberg_table(place).scan().to_duckdb("rows").sql("SELECT * FROM rows").to_arrow_table()
 
 
-def parquet_by_duckdb(place: Path) -> pa.Table:
-    with duckdb.connect() as connection:
-        return connection.sql(f"SELECT * FROM read_parquet('{place}/**/*.parquet')").to_arrow_table()
-
-
 READERS: Final[list[tuple[str, Callable[[Path], pa.Table]]]] = [
-    ("parquet", lambda place: pl.read_parquet(place / "**/*.parquet", hive_partitioning=True).to_arrow()),
-    ("parquet", parquet_by_duckdb),
     ("delta", by_delta),
     ("delta", lambda place: pl.read_delta(str(place)).to_arrow()),
     ("delta", delta_by_duckdb),
@@ -169,25 +285,18 @@ READERS: Final[list[tuple[str, Callable[[Path], pa.Table]]]] = [
 ]
 
 
+@pytest.mark.parametrize("by", [(), ("day",), ("partition", "group")], ids=str)
 @pytest.mark.parametrize(("name", "reader"), READERS)
 def test_other_programs_read_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reader: Callable[[Path], pa.Table]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reader: Callable[[Path], pa.Table], by: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
-    form, place = get_format(name), tmp_path / "offsets"
-    rows, changed = some_rows(range(9), 1), some_rows(range(5, 7), 2)
-    flat = table_of(rows).drop_columns(["members"])
-    form.write(flat, str(place), ("day",))
-    form.merge(table_of(changed).drop_columns(["members"]), str(place), KEYS, flat.slice(0, 2).select(KEYS))
-    found = reader(place).select(flat.column_names)
-    assert in_order(found.to_pylist()) == in_order(form.read(str(place)).read_all().to_pylist())
-    assert found.num_rows == 25
-
-
-def test_days_are_those_of_utc() -> None:
-    times = [datetime(2026, 1, 1, 23, 59, tzinfo=UTC), datetime(1969, 12, 31, 1, tzinfo=UTC), None]
-    found = add_day_column(pa.table({"time": pa.array(times, pa.timestamp("us", "UTC"))}), "time").read_all()
-    assert found["day"].to_pylist() == [date(2026, 1, 1), date(1969, 12, 31), None]
+    writer, rows = Writer(name, tmp_path, by), some_rows(range(9), 1)
+    writer.commit(some_rows(range(3), 2))
+    writer.commit(rows)
+    # These programs show some null lists of structs as empty lists.
+    found = reader(writer.place).select(SCHEMA.names).to_pylist()
+    assert in_order(found) == in_order(rows)
 
 
 def test_formats_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

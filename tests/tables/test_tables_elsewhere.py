@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyiceberg.catalog
 import pytest
 from pyiceberg.utils.config import Config
 
-from kafka_msgs.errors import OptionError
+from kafka_msgs.errors import JobPathError, OptionError
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.store_options import properties, storage_options
-from kafka_msgs.tables import TableFormat, get_format
+from kafka_msgs.tables.job_tables import JobTables
+from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 from tests.support.s3_server import KEYS, S3Server, s3_process
+from tests.support.table_readers import read_table
 
 
 @pytest.fixture(scope="module")
@@ -35,37 +36,48 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(params=["delta", "iceberg"])
-def form(request: pytest.FixtureRequest, server: S3Server, catalog: None) -> TableFormat:
-    return get_format(request.param, FilesystemOptions.from_mapping(server.settings))
+def form(request: pytest.FixtureRequest, catalog: None) -> str:
+    return str(request.param)
 
 
-def rows(**values: int) -> pa.Table:
-    return pa.table({"group": list(values), "offset": list(values.values())})
+SPEC = TableSpec(pa.schema([("offset", pa.int64()), ("group", pa.string())]), ("group",))
 
 
-def read(form: TableFormat, place: str) -> dict[str, Any]:
-    found = form.read(place).read_all().to_pylist()
-    return {row["group"]: row["offset"] for row in sorted(found, key=lambda row: row["group"])}
+def tables_at(form: str, out: str, settings: dict[str, str]) -> JobTables:
+    return JobTables.at(out, {"offsets": SPEC}, {"job": "test"}, form, FilesystemOptions.from_mapping(settings))
 
 
-def test_a_table_is_made_changed_and_read(form: TableFormat, server: S3Server) -> None:
-    place = f"s3a://tables/{form.name}/offsets"
-    assert not form.exists(place)
-    form.write(rows(a=1, b=2), place, ("group",))
-    assert form.exists(place)
-    form.append(rows(c=3), place)
-    form.merge(rows(a=4, d=5), place, ("group",), rows(b=0).select(["group"]))
-    assert read(form, place) == {"a": 4, "c": 3, "d": 5}
-    form.publish(rows(a=4, e=6), place, ("group",))
-    assert read(form, place) == {"a": 4, "e": 6}
-    assert server.store().get_file_info(f"tables/{form.name}/offsets").type.name == "Directory"
+def commit(tables: JobTables, **offsets: int) -> None:
+    """Commit a table with an offset of each group."""
+    token = tables.begin(tables.find_base())
+    output = TaskOutput.start(tables.log.storage, token)
+    for group, offset in offsets.items():
+        output.append("offsets", pa.table({"offset": [offset]}), f"group={group}")
+    output.close()
+    tables.commit(token, {name: files.values() for name, files in output.files.items()})
 
 
-def test_without_the_right_key_nothing_is_written(form: TableFormat, server: S3Server) -> None:
-    wrong = type(form)(FilesystemOptions.from_mapping(server.settings | {"fs.s3a.secret.key": "another"}))
+def test_a_table_is_made_changed_and_read(form: str, server: S3Server) -> None:
+    out = f"s3a://tables/{form}"
+    tables = tables_at(form, out, server.settings)
+    for offsets in ({"a": 1, "b": 2}, {"a": 4, "c": 3}):
+        commit(tables, **offsets)
+        found = read_table(form, f"{out}/offsets", server.settings).to_pylist()
+        assert {row["group"]: row["offset"] for row in found} == offsets
+    assert server.store().get_file_info(f"tables/{form}/offsets").type.name == "Directory"
+
+
+def test_a_catalog_may_have_a_table_of_the_name_elsewhere(server: S3Server, catalog: None) -> None:
+    commit(tables_at("iceberg", "s3a://tables/one", server.settings), a=1)
+    with pytest.raises(JobPathError, match=r"the catalog has a table kafka\.offsets at s3a://tables/one/offsets"):
+        tables_at("iceberg", "s3a://tables/two", server.settings).find_base()
+
+
+def test_without_the_right_key_nothing_is_written(form: str, server: S3Server) -> None:
+    wrong = tables_at(form, f"s3a://tables/{form}-another", server.settings | {"fs.s3a.secret.key": "another"})
     with pytest.raises(Exception, match=r"403|ACCESS_DENIED"):
-        wrong.write(rows(a=1), f"s3a://tables/{form.name}/another")
-    assert server.store().get_file_info(f"tables/{form.name}/another").type.name == "NotFound"
+        commit(wrong, a=1)
+    assert server.store().get_file_info(f"tables/{form}-another").type.name == "NotFound"
 
 
 def test_iceberg_needs_a_catalog_for_tables_elsewhere(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +85,7 @@ def test_iceberg_needs_a_catalog_for_tables_elsewhere(server: S3Server, monkeypa
     monkeypatch.setattr(Config, "_from_configuration_files", staticmethod(lambda: None))
     monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())
     with pytest.raises(OptionError, match="tables elsewhere need a catalog"):
-        get_format("iceberg", FilesystemOptions.from_mapping(server.settings)).exists("s3a://tables/offsets")
+        tables_at("iceberg", "s3a://tables/new", server.settings).find_base()
 
 
 @pytest.mark.parametrize(

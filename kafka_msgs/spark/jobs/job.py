@@ -1,14 +1,14 @@
-"""The definition and execution of a job: it writes tables one by one to Parquet, then a report about them.
+"""The definition and execution of a job: executors write tables one by one to Parquet, then comes a report about them.
 
 Defines the order of steps and the output locations. The module of a job defines the content of its tables, and
-``publishing`` supports formats other than Parquet.
+``publishing`` commits them in formats other than Parquet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -16,30 +16,30 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.location import is_remote
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.report.facts import facts_of_now
-from kafka_msgs.spark.jobs.publishing import TablePublisher, publisher_of
+from kafka_msgs.spark.jobs.publishing import TablePublisher, tables_in
+from kafka_msgs.spark.spark_types import arrow_schema
+from kafka_msgs.tables import FORMAT_NAMES, get_format
+from kafka_msgs.tables.commit_log import NOT_EMPTY
+from kafka_msgs.tables.job_tables import JobTables
+from kafka_msgs.tables.task_output import TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["DataFrameJob", "JobResult", "TableStep", "Tables", "check_output", "run"]
 
+PARQUET: Final = FORMAT_NAMES[0]
 Tables: TypeAlias = "Mapping[str, DataFrame]"
 """DataFrames by name: the inputs of a job, and the tables built so far."""
 
 
 @frozen
 class TableStep:
-    """One table of a job: its name, the function that builds it from inputs and earlier tables, and its partitioning.
-
-    ``keys`` are columns whose combined values are unique and never null, if the table has any. ``time`` is the time
-    column by whose days formats other than Parquet are partitioned.
-    """
+    """One table of a job: its name, the function that builds it from inputs and earlier tables, and its partitions."""
 
     name: str
     build: Callable[[Tables], DataFrame]
     partition_by: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()
-    time: str = ""
 
 
 @frozen(kw_only=True)
@@ -78,7 +78,7 @@ def run(
     report_to: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
     facts: Mapping[str, str] | None = None,
-    table_format: str = "parquet",
+    table_format: str = PARQUET,
 ) -> JobResult:
     """Build the tables of a job, write each to ``out/<table>`` in a format, and write the report about them.
 
@@ -88,51 +88,52 @@ def run(
     the top of the report, before the time, its zone and the version.
 
     With the ``table_format`` ``delta`` or ``iceberg``, ``out`` must be a path and may contain the tables of an earlier
-    run. Each table gets a new version after all are built. Raises the errors of ``check_output``.
+    run. Each table gets a new version after all are built. Raises the errors of ``check_output``, and those of
+    ``JobTables.commit``.
     """
-    publisher = check_output(out, report_to, table_format)
-    if publisher:
-        publisher.start()
-        out = str(publisher.out)
-    tables = str(publisher.work) if publisher else out
-    place = tables.rstrip("/") if is_remote(tables) else Path(tables).absolute().as_uri()
+    output = check_output(out, report_to, table_format)
+    publisher = TablePublisher.start(output) if output else None
     directory = report_to or Path(out)
     directory.mkdir(parents=True, exist_ok=True)
     known = dict(inputs)
     for step in job.steps:
         progress(step.name)
-        known[step.name] = _written(step, step.build(known), f"{place}/{step.name}")
+        place = publisher.directory(step.name).as_uri() if publisher else f"{_uri(out)}/{step.name}"
+        known[step.name] = _written(step, step.build(known), place)
     progress("report")
     report = evolve(job.report(known), facts={**(facts or {}), **facts_of_now()})
     if publisher:
-        _publish(publisher, job, known, progress)
+        progress(f"tables as {table_format}")
+        schemas = {step.name: arrow_schema(known[step.name].schema) for step in job.steps}
+        publisher.publish({step.name: TableSpec(schemas[step.name], step.partition_by) for step in job.steps})
     return JobResult(report, tuple(write_report(report, directory)))
 
 
-def _publish(publisher: TablePublisher, job: DataFrameJob, tables: Tables, progress: Callable[[str], None]) -> None:
-    for step in job.steps:
-        progress(f"{step.name} as {publisher.form.name}")
-        publisher.publish(step.name, tables[step.name], step.partition_by, step.keys, step.time)
-    publisher.end()
+def _uri(out: str) -> str:
+    return out.rstrip("/") if is_remote(out) else Path(out).absolute().as_uri()
 
 
-def check_output(out: str, report_to: Path | None = None, table_format: str = "parquet") -> TablePublisher | None:
-    """Check the output locations and return the table publisher, or None if executors write the tables directly.
+def check_output(out: str, report_to: Path | None = None, table_format: str = PARQUET) -> JobTables | None:
+    """Check the output locations and return the tables to publish, or None for Parquet.
 
-    Raises ``JobPathError`` if ``out`` is not empty and has no tables of this format, or if it is not a path and
-    ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for an unavailable format.
+    Raises ``JobPathError`` if ``out`` contains anything else than tables of an earlier run in this format, or if it is
+    not a path and ``report_to`` is missing. Raises ``OptionError`` and ``MissingExtraError`` for an unavailable format.
     """
-    publisher = publisher_of(table_format, out)
+    get_format(table_format)
     if is_remote(out):
-        if publisher:
+        if table_format != PARQUET:
             raise JobPathError(path=out, reason=f"tables of {table_format} are written to a local directory")
         if report_to is None:
             raise JobPathError(path=out, reason="the report needs a local directory of its own")
         return None
+    if table_format != PARQUET:
+        output = tables_in(out, table_format)
+        output.find_base()
+        return output
     path = Path(out)
-    if not path.exists() or (path.is_dir() and (not any(path.iterdir()) or (publisher and publisher.has_tables()))):
-        return publisher
-    raise JobPathError(path=out, reason="it exists and is not an empty directory; nothing is overwritten")
+    if path.exists() and (path.is_file() or any(path.iterdir())):
+        raise JobPathError(path=out, reason=NOT_EMPTY)
+    return None
 
 
 def _written(step: TableStep, rows: DataFrame, place: str) -> DataFrame:

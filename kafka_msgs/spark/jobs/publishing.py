@@ -1,73 +1,54 @@
-"""Publishes the Parquet tables that executors have written as versions of tables in another format.
-
-Rows pass through the driver batch by batch, because the JVM-free libraries for Delta and Iceberg run there. A table
-with keys is instead held in memory and compared with its latest version, and only the differences are merged.
-"""
+"""Commits the Parquet files that executors have written as versions of tables in a format, which refer to them."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from attrs import frozen
+import pyarrow.parquet as pq
+from attrs import evolve, frozen
 
-from kafka_msgs.spark.spark_types import arrow_schema
-from kafka_msgs.tables import TableFormat, add_day_column, get_format
-from kafka_msgs.tables.parquet import parquet_rows
+from kafka_msgs.tables.commit_log import RunToken, WrittenFile
+from kafka_msgs.tables.job_tables import JobTables
+from kafka_msgs.tables.task_output import TableSpec
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+__all__ = ["TablePublisher", "tables_in"]
 
-__all__ = ["TablePublisher", "publisher_of"]
+_IDENTITY: Final = {"job": "spark"}
+"""The identity of all runs: none resumes an earlier one, and the tables of several jobs may be in one directory."""
+_ATTEMPT: Final = "spark"
 
-_WORK: Final = ".work"
-_DAY: Final = "day"
+
+def tables_in(out: str, table_format: str) -> JobTables:
+    """Return the tables in a local directory. Raises ``OptionError``, ``MissingExtraError`` and ``JobPathError``."""
+    return JobTables.at(str(Path(out).absolute()), {}, _IDENTITY, table_format)
 
 
 @frozen
 class TablePublisher:
-    """The destination and format of a job's tables; executors first write them to ``work``."""
+    """A run that writes tables of a format."""
 
-    form: TableFormat
-    out: Path
+    tables: JobTables
+    token: RunToken
 
-    @property
-    def work(self) -> Path:
-        """The directory of the unpublished Parquet tables."""
-        return self.out / _WORK
+    @classmethod
+    def start(cls, tables: JobTables) -> TablePublisher:
+        """Start a run. Raises ``JobPathError`` if the directory contains anything else than earlier runs."""
+        return cls(tables, tables.begin(tables.find_base()))
 
-    def has_tables(self) -> bool:
-        """Return whether an earlier run has left tables of this format."""
-        return any(self.form.exists(str(path)) for path in self.out.iterdir() if path.is_dir())
+    def directory(self, name: str) -> Path:
+        """Return the directory for the files of a table."""
+        return Path(self.tables.out, self.token.data_path(_ATTEMPT, name, ""))
 
-    def start(self) -> None:
-        """Remove the leftovers of an interrupted run."""
-        shutil.rmtree(self.work, ignore_errors=True)
+    def publish(self, specs: Mapping[str, TableSpec]) -> None:
+        """Publish the files of all tables as their next versions. Raises the errors of ``JobTables.commit``."""
+        files = {name: list(self._files(name)) for name in specs}
+        evolve(self.tables, specs=specs).commit(self.token, files)
 
-    def publish(
-        self, name: str, rows: DataFrame, partition_by: Sequence[str], keys: Sequence[str], time: str = ""
-    ) -> None:
-        """Publish the executors' output as the new version of a table, with the settings of the job step."""
-        place = str(self.out / name)
-        read = parquet_rows(str(self.work / name), arrow_schema(rows.schema))
-        if time:
-            read, partition_by = add_day_column(read, time, _DAY), (_DAY,)
-        if keys:
-            self.form.publish(read.read_all(), place, keys, partition_by)
-        else:
-            self.form.write(read, place, partition_by)
-
-    def end(self) -> None:
-        """Remove the published Parquet tables."""
-        shutil.rmtree(self.work)
-
-
-def publisher_of(name: str, out: str) -> TablePublisher | None:
-    """Return the publisher for a format, or None for Parquet, which executors write directly.
-
-    Raises ``MissingExtraError``.
-    """
-    form = get_format(name)
-    return None if form.name == "parquet" else TablePublisher(form, Path(out).absolute())
+    def _files(self, name: str) -> Iterator[WrittenFile]:
+        home = self.directory(name)
+        for path in sorted(home.rglob("*.parquet")):
+            inner = path.relative_to(home).as_posix()
+            at = self.token.data_path(_ATTEMPT, name, inner)
+            yield WrittenFile(inner, at, path.stat().st_size, pq.read_metadata(path).num_rows)

@@ -95,7 +95,7 @@ class Options:
         """Return the filesystem options."""
         given = {name: value for name, value in self._given.items() if name.startswith(PREFIXES)}
         self._asked += given
-        return FilesystemOptions.from_mapping(given, self._source).over(self._session)
+        return FilesystemOptions.from_mapping(given, self.source).over(self._session)
 
     def paths(self) -> tuple[str, ...]:
         """Return the paths of ``load``: a single path, with any characters, or the list that Spark passes."""
@@ -236,7 +236,7 @@ class OptionSource(DataSource):
         found: StructType = self._read(self.table, StructType()).schema
         if not found.fields or _OF_CATALOG.isdisjoint(name.lower() for name in self._given):
             return found
-        kept = {name: value for name, value in _own_options(self._given).items() if not is_known(name)}
+        kept = {name: value for name, value in _own_options(self._given).items() if not name.startswith(PREFIXES)}
         first, *others = found.fields
         note: dict[str, Any] = {**first.metadata, _NOTE: json.dumps(kept)}
         return StructType([StructField(first.name, first.dataType, first.nullable, note), *others])
