@@ -50,20 +50,18 @@ def _policy(op: OperationContext) -> str:
 
 def may_downgrade(op: OperationContext, group: ConsumerGroup, leaving: Sequence[ConsumerGroupMember]) -> bool:
     """Return whether a group is downgraded when members leave, because only classic protocol members remain."""
-    left = len(group.members) - len(leaving)
     classic = group.classic_members - sum(member.classic is not None for member in leaving)
-    return 0 < left == classic and _policy(op) in _DOWNGRADES and left <= op.config.group_max_size
+    return _may_downgrade(op, len(group.members) - len(leaving), classic)
 
 
 def may_downgrade_replacing(op: OperationContext, group: ConsumerGroup, replaced: ConsumerGroupMember | None) -> bool:
     """Return whether a group is downgraded when a static member rejoins with the classic protocol."""
-    return (
-        replaced is not None
-        and replaced.classic is None
-        and group.classic_members == len(group.members) - 1
-        and _policy(op) in _DOWNGRADES
-        and len(group.members) <= op.config.group_max_size
-    )
+    changes = replaced is not None and replaced.classic is None
+    return changes and _may_downgrade(op, len(group.members), group.classic_members + 1)
+
+
+def _may_downgrade(op: OperationContext, members: int, classic: int) -> bool:
+    return 0 < members == classic and _policy(op) in _DOWNGRADES and members <= op.config.group_max_size
 
 
 def downgrade(
