@@ -20,6 +20,8 @@ from attrs import evolve, frozen
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.modern_group import invalid_request
+from kafka_msgs.groups.streams.tasks import TaskIds
 from kafka_msgs.groups.streams.topology import StreamsTopology, source_topic_names
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
@@ -93,6 +95,19 @@ class ConfiguredTopology:
     def ready(self) -> bool:
         """True if tasks can be assigned."""
         return self.problem is None
+
+    def check_tasks(self, tasks: Iterable[TaskIds]) -> None:
+        """Refuse tasks of a heartbeat that the topology does not have."""
+        for each in tasks:
+            subtopology = (self.subtopologies or {}).get(each.subtopology_id)
+            if subtopology is None:
+                raise invalid_request(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+            for partition in each.partitions:
+                if not 0 <= partition < subtopology.tasks:
+                    raise invalid_request(
+                        f"Task {partition} for subtopology {each.subtopology_id} is invalid. "
+                        f"Number of tasks for this subtopology: {subtopology.tasks}"
+                    )
 
 
 PartitionCount = Callable[[str], int | None]
