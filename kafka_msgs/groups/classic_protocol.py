@@ -6,8 +6,7 @@ may have members of the classic protocol: their requests go to the ``ClassicMemb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Final
 
 from attrs import evolve
@@ -68,19 +67,6 @@ def join_future(answer: Future[JoinGroupResponse], version: int) -> Future[JoinG
     inner: Future[JoinGroupResponse] = Future()
     inner.add_done_callback(settle)
     return inner
-
-
-def leave_single(
-    leave: Callable[[LeaveGroupRequest], LeaveGroupResponse], request: LeaveGroupRequest, version: int
-) -> LeaveGroupResponse:
-    """Remove the members of a request. At old versions it is one member, and the response has no list."""
-    if version >= _SEVERAL_LEAVE_FROM:
-        return leave(request)
-    try:
-        answer = leave(evolve(request, member_id="", members=(MemberIdentity(member_id=request.member_id),)))
-    except GroupError as error:
-        return LeaveGroupResponse(error_code=error.error)
-    return LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code)
 
 
 _NOT_FOUND_FROM: Final = 6
@@ -227,10 +213,14 @@ def _refuse_heartbeat(request: HeartbeatRequest, error: GroupError, version: int
 
 
 def leave(op: OperationContext, context: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
-    """Remove members from a group."""
-    if op.quirks.versions_unread:
+    """Remove members from a group. At old versions it is one member, and the response has no list."""
+    if op.quirks.versions_unread or context.version >= _SEVERAL_LEAVE_FROM:
         return _leave(op, request)
-    return leave_single(partial(_leave, op), request, context.version)
+    try:
+        answer = _leave(op, evolve(request, member_id="", members=(MemberIdentity(member_id=request.member_id),)))
+    except GroupError as error:
+        return LeaveGroupResponse(error_code=error.error)
+    return LeaveGroupResponse(error_code=answer.error_code or answer.members[0].error_code)
 
 
 def _leave(op: OperationContext, request: LeaveGroupRequest) -> LeaveGroupResponse:

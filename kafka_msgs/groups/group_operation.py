@@ -97,7 +97,8 @@ class GroupOperation(ShardOperation):
 
     def group_config(self, group_id: str) -> GroupConfig:
         """Return the config of a group."""
-        return self.services.group_config(group_id)
+        services = self.services
+        return services.group_configs.get(group_id, services.default_group_config)
 
     def stop_timer(self, key: str) -> None:
         """Cancel the timer of a key. If the append of this operation fails, the timer is restored."""

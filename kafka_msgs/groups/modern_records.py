@@ -29,6 +29,7 @@ from kafka_msgs.groups.modern_group import (
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.undo_log import Applier, Changes
+from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.message import Message
 
 __all__ = ["ModernRecords", "apply_group", "apply_target_metadata", "for_group"]
@@ -133,6 +134,25 @@ class ModernRecords:
         value = self.group_key.value_class()(epoch=epoch, metadata_hash=metadata_hash)
         return self.group_key(group_id=group_id), value
 
+    def next_epoch(
+        self,
+        op: OperationContext,
+        group: ModernGroup[Any, Any],
+        topics: Iterable[str],
+        metric: str,
+        written: list[Record],
+        *,
+        bump: bool,
+    ) -> int:
+        """Return the epoch of a group: a new one, with its record, if ``bump`` is set or its ``topics`` changed."""
+        metadata_hash, epoch = group_hash(op.image, topics), group.epoch
+        if bump or metadata_hash != group.metadata_hash:
+            epoch += 1
+            written.append(self.epoch(group.group_id, epoch, metadata_hash))
+            op.count_metric(metric)
+        group.refreshed(op.now, epoch)
+        return epoch
+
     def target(self, group_id: str, member_id: str, target: Any) -> Record:
         """Return the record of a member's target assignment."""
         return self.target_key(group_id=group_id, member_id=member_id), self.target_value(target)
@@ -212,20 +232,24 @@ class ModernRecords:
     def remove_members(
         self,
         op: OperationContext,
-        group: ModernGroup[Any, Any],
+        group: Any,
         members: Sequence[Any],
-        metadata: Callable[[int], Record],
         others: Iterable[Record] = (),
+        metadata: Callable[[int], Record] | None = None,
     ) -> None:
         """Emit the records of members that leave, and stop their timers.
 
-        ``metadata`` returns the record of the group for its new epoch, and ``others`` come before it.
+        ``metadata`` returns the record of the group for its new epoch; by default it has the hash of the group's
+        topics. ``others`` come before it.
         """
         group_id, epoch, is_last = group.group_id, group.epoch + 1, len(members) == len(group.members)
         for member in members:
             op.emit_all(self.member_tombstones(group_id, member.member_id))
         op.emit_all(others)
-        op.emit(*metadata(epoch))
+        if metadata is None:
+            op.emit(*self.epoch(group_id, epoch, group_hash(op.image, group.topics)))
+        else:
+            op.emit(*metadata(epoch))
         if is_last:
             op.emit(*self.target_metadata(group_id, epoch, 0))
         for member in members:

@@ -21,7 +21,12 @@ from kafka_msgs.groups.consumer.current_assignment import Reported
 from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember, MemberState
 from kafka_msgs.groups.consumer.membership import MemberUpdate, fence_members, new_member_id
-from kafka_msgs.groups.consumer.migration import accepts_classic_members, downgrade, may_downgrade_replacing
+from kafka_msgs.groups.consumer.migration import (
+    accepts_classic_members,
+    classic_metadata,
+    downgrade,
+    may_downgrade_replacing,
+)
 from kafka_msgs.groups.consumer.subscription import update_subscription
 from kafka_msgs.groups.consumer.target_assignment import previous_target, reconcile_member, update_target
 from kafka_msgs.groups.consumer_protocol import CONSUMER_PROTOCOL, decode_subscription, encode_assignment
@@ -33,11 +38,7 @@ from kafka_msgs.groups.runtime.future import Future
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.topics_image import TopicsImage
-from kafka_msgs.messages.consumer_group_member_metadata_value import (
-    ClassicMemberMetadata,
-    ClassicProtocol,
-    ConsumerGroupMemberMetadataValue,
-)
+from kafka_msgs.messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.join_group_request import JoinGroupRequest
 from kafka_msgs.messages.join_group_response import JoinGroupResponse
@@ -162,12 +163,7 @@ def _metadata(
         subscribed_topic_regex="",
         rebalance_timeout_ms=old.rebalance_timeout_ms if timeout == -1 else timeout,
         server_assignor=old.server_assignor,
-        classic_member_metadata=ClassicMemberMetadata(
-            session_timeout_ms=request.session_timeout_ms,
-            supported_protocols=tuple(
-                ClassicProtocol(name=protocol.name, metadata=protocol.metadata) for protocol in request.protocols
-            ),
-        ),
+        classic_member_metadata=classic_metadata(request),
     )
 
 

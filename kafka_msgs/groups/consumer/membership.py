@@ -21,7 +21,6 @@ from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
-from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 
 __all__ = ["MemberUpdate", "fence_members", "get_or_create_group", "new_member_id"]
@@ -106,14 +105,9 @@ def fence_members(op: OperationContext, group: ConsumerGroup, members: Sequence[
         downgrade(op, group, order, staying, rebalance=True)
         return
     regexes = Counter(member.regex for member in members if member.regex)
-    RECORDS.remove_members(
-        op,
-        group,
-        members,
-        lambda epoch: RECORDS.epoch(group_id, epoch, group_hash(op.image, group.topics)),
-        [
-            (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), None)
-            for regex, count in regexes.items()
-            if group.regexes[regex] == count
-        ],
-    )
+    unused = [
+        (ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex), None)
+        for regex, count in regexes.items()
+        if group.regexes[regex] == count
+    ]
+    RECORDS.remove_members(op, group, members, unused)

@@ -21,6 +21,7 @@ from kafka_msgs.groups.consumer.group import ConsumerGroup
 from kafka_msgs.groups.consumer.member import RECORDS, ConsumerGroupMember
 from kafka_msgs.groups.consumer_protocol import decode_subscription, encode_assignment, read_assignment
 from kafka_msgs.groups.member_timers import Fence, schedule_session
+from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.operation import OperationContext, ShardState
 from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
@@ -31,8 +32,16 @@ from kafka_msgs.messages.consumer_group_member_metadata_value import (
     ClassicProtocol,
     ConsumerGroupMemberMetadataValue,
 )
+from kafka_msgs.messages.join_group_request import JoinGroupRequest
 
-__all__ = ["accepts_classic_members", "downgrade", "may_downgrade", "may_downgrade_replacing", "upgrade"]
+__all__ = [
+    "accepts_classic_members",
+    "classic_metadata",
+    "downgrade",
+    "may_downgrade",
+    "may_downgrade_replacing",
+    "upgrade",
+]
 
 _UPGRADES: Final = ("upgrade", "bidirectional")
 _DOWNGRADES: Final = ("downgrade", "bidirectional")
@@ -50,20 +59,18 @@ def _policy(op: OperationContext) -> str:
 
 def may_downgrade(op: OperationContext, group: ConsumerGroup, leaving: Sequence[ConsumerGroupMember]) -> bool:
     """Return whether a group is downgraded when members leave, because only classic protocol members remain."""
-    left = len(group.members) - len(leaving)
     classic = group.classic_members - sum(member.classic is not None for member in leaving)
-    return 0 < left == classic and _policy(op) in _DOWNGRADES and left <= op.config.group_max_size
+    return _may_downgrade(op, len(group.members) - len(leaving), classic)
 
 
 def may_downgrade_replacing(op: OperationContext, group: ConsumerGroup, replaced: ConsumerGroupMember | None) -> bool:
     """Return whether a group is downgraded when a static member rejoins with the classic protocol."""
-    return (
-        replaced is not None
-        and replaced.classic is None
-        and group.classic_members == len(group.members) - 1
-        and _policy(op) in _DOWNGRADES
-        and len(group.members) <= op.config.group_max_size
-    )
+    changes = replaced is not None and replaced.classic is None
+    return changes and _may_downgrade(op, len(group.members), group.classic_members + 1)
+
+
+def _may_downgrade(op: OperationContext, members: int, classic: int) -> bool:
+    return 0 < members == classic and _policy(op) in _DOWNGRADES and members <= op.config.group_max_size
 
 
 def downgrade(
@@ -145,6 +152,12 @@ def _cannot_upgrade(group_id: str, reason: str) -> GroupError:
     return GroupError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
+def classic_metadata(source: JoinGroupRequest | ClassicGroupMember) -> ClassicMemberMetadata:
+    """Return the part of a member's JoinGroup request that its record preserves."""
+    protocols = tuple(with_fields_of(ClassicProtocol, protocol) for protocol in source.protocols)
+    return ClassicMemberMetadata(session_timeout_ms=source.session_timeout_ms, supported_protocols=protocols)
+
+
 def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: TopicsImage) -> ConsumerGroupMember:
     epoch = group.live.generation
     assigned = _assigned(member, group.group_id, image)
@@ -159,12 +172,7 @@ def _consumer_member(member: ClassicGroupMember, group: ClassicGroup, image: Top
             subscribed_topic_names=tuple(sorted_strings(set(subscription.topics))),
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             server_assignor=None,
-            classic_member_metadata=ClassicMemberMetadata(
-                session_timeout_ms=member.session_timeout_ms,
-                supported_protocols=tuple(
-                    ClassicProtocol(name=each.name, metadata=each.metadata) for each in member.protocols
-                ),
-            ),
+            classic_member_metadata=classic_metadata(member),
         ),
         epoch=epoch,
         previous_epoch=epoch,

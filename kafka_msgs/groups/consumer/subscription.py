@@ -16,7 +16,6 @@ from kafka_msgs.groups.consumer.regex_subscriptions import RegexChange, update_r
 from kafka_msgs.groups.metrics import CONSUMER_REBALANCES
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, java_hash_code
-from kafka_msgs.groups.topics_image import group_hash
 from kafka_msgs.messages.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
 
 __all__ = ["SubscriptionChange", "preferred_assignor", "update_subscription"]
@@ -68,7 +67,9 @@ def update_subscription(update: MemberUpdate) -> SubscriptionChange:
         topics = update.topics()
         members = len(group.members) - len(update.gone) + 1
         heterogeneous = is_heterogeneous(topics, update.regexes(), members)
-        epoch = _next_epoch(update, topics, bump)
+        epoch = RECORDS.next_epoch(op, group, topics, CONSUMER_REBALANCES, update.written, bump=bump)
+        if group.has_partition_metadata:
+            update.written.append((ConsumerGroupPartitionMetadataKey(group_id=group.group_id), None))
     return SubscriptionChange(names or regex is not RegexChange.NONE, epoch, heterogeneous, assignor)
 
 
@@ -91,16 +92,3 @@ def _preferred_after(update: MemberUpdate) -> str:
         return table.walk()
 
     return preferred_assignor(update.op, counts, table_order)
-
-
-def _next_epoch(update: MemberUpdate, topics: Iterable[str], bump: bool) -> int:
-    op, group = update.op, update.group
-    metadata_hash, epoch = group_hash(op.image, topics), group.epoch
-    if bump or metadata_hash != group.metadata_hash:
-        epoch += 1
-        update.written.append(RECORDS.epoch(group.group_id, epoch, metadata_hash))
-        op.count_metric(CONSUMER_REBALANCES)
-    group.refreshed(op.now, epoch)
-    if group.has_partition_metadata:
-        update.written.append((ConsumerGroupPartitionMetadataKey(group_id=group.group_id), None))
-    return epoch

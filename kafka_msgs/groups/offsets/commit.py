@@ -53,20 +53,14 @@ def commit_transactional_offsets(
 ) -> TxnOffsetCommitResponse:
     """Store the offsets of a TxnOffsetCommit request. They take effect when the transaction is committed."""
     try:
-        errors = _commit_in_transaction(op, context, request)
+        check = _check(op, context, request, not_found_since=_MEMBER_EPOCHS_SINCE)
+        errors = _commit(op, request.group_id, request.topics, check, _NO_RETENTION)
     except GroupError as error:
         if context.version < _MEMBER_EPOCHS_SINCE and error.error is ErrorCode.STALE_MEMBER_EPOCH:
             raise GroupError(ErrorCode.ILLEGAL_GENERATION) from None
         raise
     topics = _topics(request, errors, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition)
     return TxnOffsetCommitResponse(topics=topics)
-
-
-def _commit_in_transaction(
-    op: OperationContext, context: RequestContext, request: TxnOffsetCommitRequest
-) -> Iterator[int]:
-    check = _check(op, context, request, not_found_since=_MEMBER_EPOCHS_SINCE)
-    return _commit(op, request.group_id, request.topics, check, _NO_RETENTION)
 
 
 def _check(

@@ -250,8 +250,7 @@ class _Parser:
         if char in "pP":
             return self._category()
         self.at += 2
-        matches = self._folding(_ranges(_PERL[char.lower()]))
-        return _opposite(matches) if char.isupper() else matches
+        return self._folding(_ranges(_PERL[char.lower()]), negated=char.isupper())
 
     def _category(self) -> Callable[[str], bool]:
         negated = self.text[self.at + 1] == "P"
@@ -266,9 +265,7 @@ class _Parser:
             name, negated = name[1:], not negated
         if name not in _CATEGORIES:
             _fail("invalid character class range")
-
-        matches = self._folding(lambda char: name == "Any" or unicodedata.category(char).startswith(name))
-        return _opposite(matches) if negated else matches
+        return self._folding(lambda char: name == "Any" or unicodedata.category(char).startswith(name), negated=negated)
 
     def _escaped_char(self) -> str:
         """Read the character that an escape stands for."""
@@ -337,8 +334,7 @@ class _Parser:
         if name[negated:] not in _POSIX:
             _fail("invalid character class range")
         self.at = end + 2
-        matches = self._folding(_ranges(_POSIX[name[negated:]]))
-        return _opposite(matches) if negated else matches
+        return self._folding(_ranges(_POSIX[name[negated:]]), negated=negated)
 
     def _class_char(self) -> str:
         if self.at >= len(self.text):
@@ -348,19 +344,15 @@ class _Parser:
         self.at += 1
         return self.text[self.at - 1]
 
-    def _folding(self, matches: Callable[[str], bool]) -> Callable[[str], bool]:
-        if not self.flags.fold:
-            return matches
-        return lambda char: any(matches(each) for each in _folded(char))
+    def _folding(self, matches: Callable[[str], bool], *, negated: bool = False) -> Callable[[str], bool]:
+        if self.flags.fold:
+            return lambda char: any(matches(each) for each in _folded(char)) is not negated
+        return (lambda char: not matches(char)) if negated else matches
 
 
 def _folded(char: str) -> set[str]:
     """Return a character with its case variants that are single characters."""
     return {each for each in (char, char.lower(), char.upper(), char.upper().lower()) if len(each) == 1}
-
-
-def _opposite(matches: Callable[[str], bool]) -> Callable[[str], bool]:
-    return lambda char: not matches(char)
 
 
 def _ranges(text: str) -> Callable[[str], bool]:

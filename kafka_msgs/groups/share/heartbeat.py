@@ -30,7 +30,7 @@ from kafka_msgs.groups.runtime.shard_operation import Record
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order
 from kafka_msgs.groups.share.group import RECORDS, ShareGroup, ShareMember, is_heterogeneous, topics_after
 from kafka_msgs.groups.share.initialization import has_unassigned, initialize, initialized_partitions
-from kafka_msgs.groups.topics_image import TopicsImage, group_hash
+from kafka_msgs.groups.topics_image import TopicsImage
 from kafka_msgs.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafka_msgs.messages.share_group_heartbeat_response import Assignment, ShareGroupHeartbeatResponse, TopicPartitions
 from kafka_msgs.messages.share_group_member_metadata_value import ShareGroupMemberMetadataValue
@@ -71,7 +71,7 @@ def heartbeat(
         topics = topics_after(group.topics, before, updated)
         heterogeneous = is_heterogeneous(topics, len(group.members) + (before is None))
         names = [*(name for name in names if name in topics), *(name for name in topics if name not in group.topics)]
-        epoch = _next_epoch(op, group, names, bump, written)
+        epoch = RECORDS.next_epoch(op, group, names, SHARE_REBALANCES, written, bump=bump)
     target_epoch, target = _next_target(op, group, updated, epoch, heterogeneous, written)
     updated = _approach(op, group, updated, target_epoch, target, epoch > group.epoch, written)
     op.emit_all(written)
@@ -111,17 +111,6 @@ def _metadata(
         client_host=context.client_host,
         subscribed_topic_names=(old.subscribed_topic_names if names is None else tuple(sorted_strings(set(names)))),
     )
-
-
-def _next_epoch(op: OperationContext, group: ShareGroup, names: list[str], bump: bool, written: list[Record]) -> int:
-    """Return the epoch of the group: a new one if ``bump`` is set or its topics changed."""
-    metadata_hash, epoch = group_hash(op.image, names), group.epoch
-    if bump or metadata_hash != group.metadata_hash:
-        epoch += 1
-        written.append(RECORDS.epoch(group.group_id, epoch, metadata_hash))
-        op.count_metric(SHARE_REBALANCES)
-    group.refreshed(op.now, epoch)
-    return epoch
 
 
 def _next_target(
@@ -179,6 +168,4 @@ def _approach(
 
 def fence_members(op: OperationContext, group: ShareGroup, members: Sequence[ShareMember]) -> None:
     """Remove members that left or missed their session timeout."""
-    RECORDS.remove_members(
-        op, group, members, lambda epoch: RECORDS.epoch(group.group_id, epoch, group_hash(op.image, group.topics))
-    )
+    RECORDS.remove_members(op, group, members)

@@ -99,14 +99,16 @@ def has_unassigned(group: ShareGroup) -> bool:
 
 def initialize(op: OperationContext, group: ShareGroup, epoch: int, names: Iterable[str]) -> None:
     """Record the initialization of subscribed topics' partitions that have no state yet, at an epoch of the group."""
-    known = _States.of(group.partitions)
+    known = group.partitions or _NONE
     retry_ms = max(op.config.group_share_initialize_retry_interval_ms, op.config.offsets_commit_timeout_ms)
     fresh = op.now - group.written_ms < retry_ms
-    present = _combined(known.initialized, known.initializing if fresh else {})
+    present: dict[UUID, set[int]] = {}
+    for part in (*known.initialized_topics, *(known.initializing_topics if fresh else ())):
+        present.setdefault(part.topic_id, set()).update(part.partitions)
     wanted: dict[UUID, TopicPartitionsInfo] = {}
     table: HashTable[UUID] = HashTable(java_hash_code)
     for topic in (op.image.topics[name] for name in names if name in op.image.topics):
-        has = set(present[topic.id].partitions) if topic.id in present else set()
+        has = present.get(topic.id, set())
         if len(has) < topic.partitions or not has:
             missing = tuple(each for each in range(topic.partitions) if each not in has)
             table.compute(topic.id)

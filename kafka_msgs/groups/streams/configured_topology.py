@@ -15,24 +15,19 @@ from enum import IntEnum
 from functools import partial
 from typing import Final, NoReturn
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.assignors.java_hash_order import hash_map_order
+from kafka_msgs.groups.modern_group import invalid_request
+from kafka_msgs.groups.streams.tasks import TaskIds
 from kafka_msgs.groups.streams.topology import StreamsTopology, source_topic_names
 from kafka_msgs.groups.topics_image import CoordinatorTopicImage
 from kafka_msgs.messages.create_topics_request import CreatableTopic, CreatableTopicConfig
-from kafka_msgs.messages.streams_group_topology_value import Subtopology, TopicInfo
+from kafka_msgs.messages.streams_group_topology_value import Subtopology, TopicConfig, TopicInfo
 
-__all__ = [
-    "ConfiguredSubtopology",
-    "ConfiguredTopic",
-    "ConfiguredTopology",
-    "StatusCode",
-    "TopologyProblem",
-    "configure",
-]
+__all__ = ["ConfiguredSubtopology", "ConfiguredTopology", "StatusCode", "TopologyProblem", "configure"]
 
 _SHOWN_TOPICS: Final = 3
 """The number of missing topics that a detail names."""
@@ -67,25 +62,15 @@ class _MismatchError(Exception):
 
 
 @frozen
-class ConfiguredTopic:
-    """An internal topic with its required partition count. A ``replication_factor`` of 0 is the broker's default."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    configs: Mapping[str, str]
-
-
-@frozen
 class ConfiguredSubtopology:
-    """A subtopology with the number of its tasks."""
+    """A subtopology with the number of its tasks, and its internal topics with their partition counts, by name."""
 
     tasks: int
     subtopology: Subtopology
     source_topics: tuple[str, ...]
     """The source topics of the user: named topics, and topics that match a pattern."""
-    repartition_source_topics: Mapping[str, ConfiguredTopic]
-    state_changelog_topics: Mapping[str, ConfiguredTopic]
+    repartition_source_topics: Mapping[str, TopicInfo]
+    state_changelog_topics: Mapping[str, TopicInfo]
 
     @property
     def stateful(self) -> bool:
@@ -110,6 +95,19 @@ class ConfiguredTopology:
     def ready(self) -> bool:
         """True if tasks can be assigned."""
         return self.problem is None
+
+    def check_tasks(self, tasks: Iterable[TaskIds]) -> None:
+        """Refuse tasks of a heartbeat that the topology does not have."""
+        for each in tasks:
+            subtopology = (self.subtopologies or {}).get(each.subtopology_id)
+            if subtopology is None:
+                raise invalid_request(f"Subtopology {each.subtopology_id} does not exist in the topology.")
+            for partition in each.partitions:
+                if not 0 <= partition < subtopology.tasks:
+                    raise invalid_request(
+                        f"Task {partition} for subtopology {each.subtopology_id} is invalid. "
+                        f"Number of tasks for this subtopology: {subtopology.tasks}"
+                    )
 
 
 PartitionCount = Callable[[str], int | None]
@@ -286,14 +284,9 @@ def _configured_subtopology(
     )
 
 
-def _configured_topics(topics: tuple[TopicInfo, ...], decided: Mapping[str, int]) -> Mapping[str, ConfiguredTopic]:
+def _configured_topics(topics: tuple[TopicInfo, ...], decided: Mapping[str, int]) -> Mapping[str, TopicInfo]:
     configured = {
-        topic.name: ConfiguredTopic(
-            topic.name,
-            decided[topic.name] if topic.partitions == 0 else topic.partitions,
-            topic.replication_factor,
-            _configs(topic),
-        )
+        topic.name: evolve(topic, partitions=topic.partitions or decided[topic.name], topic_configs=_configs(topic))
         for topic in topics
     }
     if len(configured) != len(topics):
@@ -301,11 +294,11 @@ def _configured_topics(topics: tuple[TopicInfo, ...], decided: Mapping[str, int]
     return {name: configured[name] for name in hash_map_order(configured)}
 
 
-def _configs(topic: TopicInfo) -> Mapping[str, str]:
-    configs = {config.key: config.value for config in topic.topic_configs}
+def _configs(topic: TopicInfo) -> tuple[TopicConfig, ...]:
+    configs = {config.key: config for config in topic.topic_configs}
     if len(configs) != len(topic.topic_configs):
         _crash()
-    return {key: configs[key] for key in hash_map_order(configs)}
+    return tuple(configs[key] for key in hash_map_order(configs))
 
 
 def _missing_topics(
@@ -313,7 +306,7 @@ def _missing_topics(
     configured: Mapping[str, ConfiguredSubtopology],
     topics: Mapping[str, CoordinatorTopicImage],
 ) -> tuple[CreatableTopic, ...]:
-    wanted: dict[str, ConfiguredTopic] = {}
+    wanted: dict[str, TopicInfo] = {}
     for subtopology in configured.values():
         wanted |= subtopology.repartition_source_topics
         wanted |= subtopology.state_changelog_topics
@@ -328,12 +321,12 @@ def _missing_topics(
     return tuple(_creatable(wanted[name]) for name in hash_map_order(wanted) if name not in topics)
 
 
-def _creatable(topic: ConfiguredTopic) -> CreatableTopic:
+def _creatable(topic: TopicInfo) -> CreatableTopic:
     return CreatableTopic(
         name=topic.name,
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor or -1,
-        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()),
+        configs=tuple(CreatableTopicConfig(name=each.key, value=each.value) for each in topic.topic_configs),
     )
 
 

@@ -13,12 +13,7 @@ from kafka_msgs.groups.message_fields import with_fields_of
 from kafka_msgs.groups.modern_group import find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.runtime.timeline_map import iter_kafka_order, string_key
-from kafka_msgs.groups.streams.configured_topology import (
-    ConfiguredSubtopology,
-    ConfiguredTopic,
-    ConfiguredTopology,
-    configure,
-)
+from kafka_msgs.groups.streams.configured_topology import ConfiguredSubtopology, ConfiguredTopology, configure
 from kafka_msgs.groups.streams.extension import resolve_patterns
 from kafka_msgs.groups.streams.group import StreamsGroup
 from kafka_msgs.groups.streams.member import StreamsGroupMember
@@ -33,7 +28,6 @@ from kafka_msgs.messages.streams_group_describe_request import StreamsGroupDescr
 from kafka_msgs.messages.streams_group_describe_response import (
     Assignment,
     DescribedGroup,
-    KeyValue,
     Member,
     Subtopology,
     TaskIds,
@@ -92,38 +86,33 @@ def _configured_topology(op: OperationContext, group: StreamsGroup) -> Configure
     return configure(topology, op.image.topics, group.metadata_hash, missing)
 
 
-def _configured(key: str, subtopology: ConfiguredSubtopology) -> Subtopology:
-    return Subtopology(
-        subtopology_id=key,
-        source_topics=tuple(sorted_strings(dict.fromkeys(subtopology.source_topics))),
-        repartition_sink_topics=tuple(sorted_strings(dict.fromkeys(subtopology.subtopology.repartition_sink_topics))),
-        repartition_source_topics=_configured_topics(subtopology.repartition_source_topics),
-        state_changelog_topics=_configured_topics(subtopology.state_changelog_topics),
-    )
-
-
-def _configured_topics(topics: Mapping[str, ConfiguredTopic]) -> tuple[TopicInfo, ...]:
-    return tuple(
-        TopicInfo(
-            name=name,
-            partitions=topics[name].partitions,
-            replication_factor=topics[name].replication_factor,
-            topic_configs=tuple(KeyValue(key=key, value=value) for key, value in topics[name].configs.items()),
-        )
-        for name in sorted_strings(topics)
-    )
+def _configured(key: str, each: ConfiguredSubtopology) -> Subtopology:
+    sources, sinks = dict.fromkeys(each.source_topics), dict.fromkeys(each.subtopology.repartition_sink_topics)
+    repartition, changelogs = each.repartition_source_topics.values(), each.state_changelog_topics.values()
+    return _subtopology(key, sources, sinks, repartition, changelogs)
 
 
 def _unconfigured(topology: StreamsTopology) -> Iterator[Subtopology]:
     for key in sorted_strings(topology.subtopologies):
-        subtopology = topology.subtopologies[key]
-        yield Subtopology(
-            subtopology_id=key,
-            source_topics=tuple(sorted_strings(subtopology.source_topics)),
-            repartition_sink_topics=tuple(sorted_strings(subtopology.repartition_sink_topics)),
-            repartition_source_topics=_topics(subtopology.repartition_source_topics),
-            state_changelog_topics=_topics(subtopology.state_changelog_topics),
-        )
+        each = topology.subtopologies[key]
+        repartition, changelogs = each.repartition_source_topics, each.state_changelog_topics
+        yield _subtopology(key, each.source_topics, each.repartition_sink_topics, repartition, changelogs)
+
+
+def _subtopology(
+    key: str,
+    sources: Iterable[str],
+    sinks: Iterable[str],
+    repartition: Iterable[record.TopicInfo],
+    changelogs: Iterable[record.TopicInfo],
+) -> Subtopology:
+    return Subtopology(
+        subtopology_id=key,
+        source_topics=tuple(sorted_strings(sources)),
+        repartition_sink_topics=tuple(sorted_strings(sinks)),
+        repartition_source_topics=_topics(repartition),
+        state_changelog_topics=_topics(changelogs),
+    )
 
 
 def _topics(topics: Iterable[record.TopicInfo]) -> tuple[TopicInfo, ...]:

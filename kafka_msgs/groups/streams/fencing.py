@@ -52,7 +52,7 @@ def remove_members(op: OperationContext, group: StreamsGroup, members: Sequence[
     if extension is not None and extension.may_downgrade(op, group, members):
         extension.downgrade(op, group, members)
         return
-    RECORDS.remove_members(op, group, members, lambda epoch: group.metadata_record(epoch=epoch))
+    RECORDS.remove_members(op, group, members, metadata=lambda epoch: group.metadata_record(epoch=epoch))
 
 
 def schedule_session_timeout(op: OperationContext, group: StreamsGroup, member: StreamsGroupMember) -> None:

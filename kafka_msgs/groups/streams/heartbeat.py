@@ -12,7 +12,7 @@ the order of Kafka's ``GroupMetadataManager.streamsGroupHeartbeat``:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -24,14 +24,7 @@ from kafka_msgs.errors import GroupError
 from kafka_msgs.groups.classic.group import ClassicGroup
 from kafka_msgs.groups.member_timers import rebalance_timer_key
 from kafka_msgs.groups.metrics import STREAMS_REBALANCES
-from kafka_msgs.groups.modern_group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    check_capacity,
-    find_group,
-    invalid_request,
-)
+from kafka_msgs.groups.modern_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, check_capacity, find_group
 from kafka_msgs.groups.operation import OperationContext
 from kafka_msgs.groups.request_context import RequestContext
 from kafka_msgs.groups.runtime.future import Future
@@ -40,13 +33,18 @@ from kafka_msgs.groups.streams import fencing, membership
 from kafka_msgs.groups.streams.configured_topology import ConfiguredTopology, StatusCode, TopologyProblem, configure
 from kafka_msgs.groups.streams.current_assignment import reconcile
 from kafka_msgs.groups.streams.extension import resolve_patterns, streams_extension
-from kafka_msgs.groups.streams.group import RefinedAssignment, StreamsGroup, StreamsGroupState, initial_rebalance_key
+from kafka_msgs.groups.streams.group import RefinedAssignment, StreamsGroup, StreamsGroupState
 from kafka_msgs.groups.streams.heartbeat_response import answer
 from kafka_msgs.groups.streams.member import with_classic_member
 from kafka_msgs.groups.streams.records import RECORDS, topology_record
 from kafka_msgs.groups.streams.soft_state import SteadyHeartbeat, TaskOffsets, has_caught_up, updated_offsets
-from kafka_msgs.groups.streams.target_assignment import TargetAssignment, assignment_configs, next_target
-from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskIds, TasksTuple, owned_tasks
+from kafka_msgs.groups.streams.target_assignment import (
+    TargetAssignment,
+    assignment_configs,
+    next_target,
+    schedule_initial_rebalance,
+)
+from kafka_msgs.groups.streams.tasks import NO_TARGET, TasksTuple, owned_tasks
 from kafka_msgs.groups.streams.topology import StreamsTopology, accepted_topology, topology_value
 from kafka_msgs.groups.streams.topology_descriptions import ask_for_description
 from kafka_msgs.groups.streams.validation import check_enabled, check_unchecked_by_kafka
@@ -340,7 +338,7 @@ class HeartbeatHandler:
             request = self.request
             for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
                 if tasks:
-                    _check_tasks(configured, tasks)
+                    configured.check_tasks(tasks)
 
     # The assignment
 
@@ -400,37 +398,3 @@ class HeartbeatHandler:
             fencing.schedule_rebalance_timeout(self.op, self.group, moved)
         else:
             self.op.stop_timer(rebalance_timer_key(group_id, moved.member_id))
-
-
-def _check_tasks(configured: ConfiguredTopology, tasks: Iterable[TaskIds]) -> None:
-    subtopologies = configured.subtopologies or {}
-    for each in tasks:
-        subtopology = subtopologies.get(each.subtopology_id)
-        if subtopology is None:
-            raise invalid_request(f"Subtopology {each.subtopology_id} does not exist in the topology.")
-        for partition in each.partitions:
-            if not 0 <= partition < subtopology.tasks:
-                raise invalid_request(
-                    f"Task {partition} for subtopology {each.subtopology_id} is invalid. "
-                    f"Number of tasks for this subtopology: {subtopology.tasks}"
-                )
-
-
-def schedule_initial_rebalance(op: OperationContext, group: StreamsGroup) -> None:
-    """Delay the first assignment of an empty group, so that more members can join before it."""
-    if op.profile.streams.assigns_without_delay:
-        return
-    key = initial_rebalance_key(group.group_id)
-    delay = op.group_config(group.group_id).streams_initial_rebalance_delay_ms
-    if delay > 0 and not op.timers.is_scheduled(key):
-        group_id = group.group_id
-        op.timers.schedule(key, delay, lambda later: _assign_delayed(later, group_id), retry_backoff_ms=None)
-
-
-def _assign_delayed(op: OperationContext, group_id: str) -> None:
-    group = op.state.groups.get(group_id)
-    if not isinstance(group, StreamsGroup) or group.is_empty or group.epoch <= group.assignment_epoch:
-        return
-    if group.configured is not None:
-        target = next_target(op, group, group.epoch, group.configured, group.configs)
-        op.emit_all(target.written)

@@ -24,7 +24,14 @@ from kafka_msgs.groups.streams.soft_state import by_process
 from kafka_msgs.groups.streams.tasks import NO_TARGET, TaskId, TasksTuple
 from kafka_msgs.groups.streams.topology import keep_tasks_of_old_topology
 
-__all__ = ["TAGS", "TargetAssignment", "assignment_configs", "assignor_name", "next_target"]
+__all__ = [
+    "TAGS",
+    "TargetAssignment",
+    "assignment_configs",
+    "assignor_name",
+    "next_target",
+    "schedule_initial_rebalance",
+]
 
 STANDBY_REPLICAS: Final = "num.standby.replicas"
 TAGS: Final = "rack.aware.assignment.tags"
@@ -193,3 +200,23 @@ def _target(given: spec.TaskAssignment) -> TasksTuple:
 
 def _tasks(given: spec.Tasks) -> frozenset[TaskId]:
     return frozenset((subtopology, partition) for subtopology, partitions in given.items() for partition in partitions)
+
+
+def schedule_initial_rebalance(op: OperationContext, group: StreamsGroup) -> None:
+    """Delay the first assignment of an empty group, so that more members can join before it."""
+    if op.profile.streams.assigns_without_delay:
+        return
+    key = initial_rebalance_key(group.group_id)
+    delay = op.group_config(group.group_id).streams_initial_rebalance_delay_ms
+    if delay > 0 and not op.timers.is_scheduled(key):
+        group_id = group.group_id
+        op.timers.schedule(key, delay, lambda later: _assign_delayed(later, group_id), retry_backoff_ms=None)
+
+
+def _assign_delayed(op: OperationContext, group_id: str) -> None:
+    group = op.state.groups.get(group_id)
+    if not isinstance(group, StreamsGroup) or group.is_empty or group.epoch <= group.assignment_epoch:
+        return
+    if group.configured is not None:
+        target = next_target(op, group, group.epoch, group.configured, group.configs)
+        op.emit_all(target.written)
