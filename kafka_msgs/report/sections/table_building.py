@@ -1,12 +1,9 @@
-"""Conversion of rows to tables and metrics, and measures of skew."""
+"""Conversion of rows to tables and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import sqrt
 from typing import Any, Final, TypeAlias
-
-from attrs import frozen
 
 from kafka_msgs.report.metric_definitions import DEFINITIONS
 from kafka_msgs.report.model import Kind, Metric, Sample, Table, metric
@@ -14,10 +11,9 @@ from kafka_msgs.report.model import Kind, Metric, Sample, Table, metric
 __all__ = [
     "Row",
     "Rows",
-    "Spread",
+    "first_rows",
     "grouped",
     "largest_first",
-    "measure_spread",
     "metrics_of",
     "subset_note",
     "table_from",
@@ -27,29 +23,8 @@ Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 _SHOWN: Final = 500
 """The number of rows of a table that a page shows."""
-
-
-@frozen
-class Spread:
-    """The spread of values: ``skew`` is the maximum divided by the mean; 1 means perfectly even.
-
-    ``variation`` is the standard deviation divided by the mean; 0 means perfectly even. For a mean of 0, ``skew`` and
-    ``variation`` are None.
-    """
-
-    mean: float
-    largest: float
-    skew: float | None
-    variation: float | None
-
-
-def measure_spread(values: Sequence[float]) -> Spread:
-    """Return the spread of one or more non-negative values."""
-    mean = sum(values) / len(values)
-    if not mean:
-        return Spread(mean, max(values), None, None)
-    deviation = sqrt(sum((each - mean) ** 2 for each in values) / len(values))
-    return Spread(mean, max(values), max(values) / mean, deviation / mean)
+_FIRST: Final = 50
+"""The number of rows of a table that has more rows elsewhere."""
 
 
 def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -84,6 +59,15 @@ def table_from(
     shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
     known = {column: kind for column, kind in kinds.items() if kind is not None}
     return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
+
+
+def first_rows(title: str, columns: Sequence[str], rows: Rows, total: int | None = None, **kinds: Kind) -> Table:
+    """Return a table of the first rows, as an extract of ``total`` rows, by default of all ``rows``.
+
+    ``kinds`` are the kinds of columns that cannot be derived from their values.
+    """
+    shown = tuple(tuple(row[column] for column in columns) for row in rows[:_FIRST])
+    return Table(title, tuple(columns), shown, kinds=kinds, total=len(rows) if total is None else total)
 
 
 def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:
