@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field, frozen
 
+from kafka_msgs.analysis.arrow_tables import aggregated, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
 from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
@@ -272,9 +273,8 @@ def write_batches_of(output: TaskOutput, table: str, batches: Iterable[pa.Record
 
 def _marked(batches: Iterable[pa.RecordBatch], number: int, partitions: int) -> Iterator[pa.RecordBatch]:
     """Yield offsets with ``stale`` set according to the number of partitions, 0 if unknown."""
-    at = OFFSETS.get_field_index("stale")
     for batch in batches:
-        yield batch.set_column(at, OFFSETS.field(at), is_stale(batch["group"], number, partitions))
+        yield replaced(batch, stale=is_stale(batch["group"], number, partitions))
 
 
 def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:
@@ -343,9 +343,7 @@ def lag_totals(summary: GroupOffsetsSummary, *by: str) -> pa.Table:
 
 
 def _summed(rows: pa.Table, *by: str) -> pa.Table:
-    found = rows.group_by(list(by)).aggregate(list(_TOTALS.items()))
-    names = {f"{name}_{function}": name for name, function in _TOTALS.items()}
-    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    found = aggregated(rows, by, _TOTALS)
     schema = pa.schema([each for each in LAGS if each.name in found.column_names])
     return found.select(schema.names).cast(schema)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kafka_msgs.analysis.arrow_tables import aggregated
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.hourly_stats import PROFILE, SUMMED
 from kafka_msgs.analysis.profile_job import PROBLEMS, ProfileSummary
@@ -74,9 +75,8 @@ def read_profile_report(profile: ProfileRead, partitions: Sequence[Partition]) -
 
 
 def _topics(found: ProfileSummary) -> Rows:
-    sums = found.partitions.group_by("topic").aggregate([("partition", "count"), *((name, "sum") for name in SUMMED)])
-    names = {"topic": "topic", "partition_count": "partitions", **{f"{name}_sum": name for name in SUMMED}}
-    rows = sums.rename_columns([names[name] for name in sums.column_names]).to_pylist()
+    sums = aggregated(found.partitions, ["topic"], {"partition": "count", **dict.fromkeys(SUMMED, "sum")})
+    rows = ({**row, "partitions": row["partition"]} for row in sums.to_pylist())
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"]))
 
 
