@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from kafka_msgs.analysis.capture_stats import PROBLEM_COLUMNS, QUANTILES, TABLES, CaptureTables, Rows
 from kafka_msgs.catalog import iter_message_classes
-from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, report_of
+from kafka_msgs.report import LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import client_part
-from kafka_msgs.report.sections.table_building import first_rows
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["captures_report", "highest_versions"]
 
@@ -31,7 +31,17 @@ def captures_report(found: CaptureTables) -> Report:
     unread = "Bytes that are not an exchange, and exchanges that could not be decoded"
     sections: list[Section | ReportPart] = [
         first_rows(title, TABLES["summary"], summary),
-        *_latency_plot(summary),
+        *bars(
+            "Latency",
+            "latency.svg",
+            [row for row in summary if row["answered"]],
+            lambda row: f"{row['api'] or row['apiKey']} v{row['version']}",
+            {name.removesuffix("Us"): name for name in (*QUANTILES, "maxUs")},
+            "latency in microseconds",
+            most=_SHOWN_APIS,
+            which="that were called most",
+            least=1,
+        ),
         *_time_plot(found.tables["seconds"]),
         first_rows("Error codes in responses", TABLES["errors"], found.tables["errors"]),
         _clients_part(found),
@@ -60,28 +70,6 @@ def _with_sound_quantiles(row: dict[str, Any]) -> dict[str, Any]:
 def _enough(share: float) -> int:
     """Return how many responses a quantile needs to be shown: at least one beyond it, and at least ten in total."""
     return max(_FEWEST, round(1 / (1 - share)))
-
-
-def _latency_plot(summary: Rows) -> list[Section]:
-    rows = [row for row in summary if row["answered"]][:_SHOWN_APIS]
-    series = {name.removesuffix("Us"): [_shown_latency(row[name]) for row in rows] for name in (*QUANTILES, "maxUs")}
-    labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
-    note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
-    bars = BarPlot(
-        title="Latency",
-        file="latency.svg",
-        labels=labels,
-        series=series,
-        unit="latency in microseconds",
-        log=True,
-        note=note,
-    )
-    return [bars] if rows else []
-
-
-def _shown_latency(micros: float | None) -> float | None:
-    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
-    return None if micros is None else max(micros, 1)
 
 
 def _time_plot(seconds: Rows) -> list[Section]:

@@ -5,7 +5,7 @@ Defines the content of the report. ``kafka_msgs.report`` renders it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,9 +15,9 @@ from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.group_offsets_job import LOOKED_AT, GroupOffsetsSummary, lag_totals, top_rows
 from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
-from kafka_msgs.report import BarPlot, Report, ReportPart, Section, by_hour, report_of
+from kafka_msgs.report import Report, ReportPart, Section, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
-from kafka_msgs.report.sections.table_building import first_rows
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["group_offsets_report"]
 
@@ -58,7 +58,16 @@ def group_offsets_report(
             found.groups.num_rows,
             lastCommit="time",
         ),
-        *_lag_plot(groups),
+        *bars(
+            "Lag of each group",
+            "lag.svg",
+            [row for row in groups if row["lag"] is not None],
+            lambda row: f"{row['group']} ({row['kind']}, {row['state']})",
+            {"lag": "lag"},
+            "lag in records",
+            most=_SHOWN_GROUPS,
+            which="groups with the largest lags",
+        ),
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
             total=found.rows.get("offsets", 0),
@@ -80,17 +89,6 @@ def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, An
     groups = {row["group"]: row for row in known.to_pylist()}
     unknown = {"kind": None, "state": None}
     return [{**row, **groups.get(row["group"], unknown)} for row in worst.to_pylist()]
-
-
-def _lag_plot(groups: Sequence[Mapping[str, Any]]) -> list[Section]:
-    rows = [row for row in groups if row["lag"] is not None][:_SHOWN_GROUPS]
-    labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
-    series = {"lag": [row["lag"] for row in rows]}
-    note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
-    plot = BarPlot(
-        title="Lag of each group", file="lag.svg", labels=labels, series=series, unit="lag in records", note=note
-    )
-    return [plot] if rows else []
 
 
 def _hours_plot(found: GroupOffsetsSummary) -> list[Section]:

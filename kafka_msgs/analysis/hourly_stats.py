@@ -19,6 +19,7 @@ __all__ = [
     "FIGURES",
     "PRODUCERS",
     "PROFILE",
+    "STATISTICS",
     "SUMMED",
     "HourlyStats",
     "by_codec",

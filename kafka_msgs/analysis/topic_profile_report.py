@@ -16,10 +16,10 @@ from kafka_msgs.analysis.topic_profile import ProfileRead
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.metadata_log_state import MetadataLogState, read_metadata_log_state
 from kafka_msgs.log.timestamps import newest_of
-from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
+from kafka_msgs.report import Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, partition_part
-from kafka_msgs.report.sections.table_building import first_rows
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["read_profile_report", "topic_profile_report"]
 
@@ -43,7 +43,16 @@ def topic_profile_report(
     profile = [{**row, "hour": row["hourMs"]} for row in found.largest]
     sections: list[Section | ReportPart] = [
         first_rows("Topics", ("topic", "partitions", *SUMMED), topics),
-        *_size_plot(topics[:_SHOWN_TOPICS]),
+        *bars(
+            "Bytes of each topic",
+            "bytes.svg",
+            topics,
+            lambda row: str(row["topic"]),
+            {"stored": "bytes", "content": "contentBytes"},
+            "bytes",
+            most=_SHOWN_TOPICS,
+            which="largest topics",
+        ),
         *_hours_plot(found),
         retention_part(found.segments, cluster.configs, newest, total=found.segment_count),
         partition_part(partitions),
@@ -78,14 +87,6 @@ def _topics(found: ProfileSummary) -> Rows:
     sums = aggregated(found.partitions, ["topic"], {"partition": "count", **dict.fromkeys(SUMMED, "sum")})
     rows = ({**row, "partitions": row["partition"]} for row in sums.to_pylist())
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"]))
-
-
-def _size_plot(by_size: Rows) -> list[Section]:
-    series = {"stored": [row["bytes"] for row in by_size], "content": [row["contentBytes"] for row in by_size]}
-    labels = [row["topic"] for row in by_size]
-    note = f"the {_SHOWN_TOPICS} largest topics" if len(by_size) == _SHOWN_TOPICS else ""
-    plot = BarPlot(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
-    return [plot] if by_size else []
 
 
 def _hours_plot(found: ProfileSummary) -> list[Section]:

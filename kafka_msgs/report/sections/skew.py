@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from statistics import pstdev
 from typing import Any, Final
 
-from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.model import Kind, ReportPart, Section
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
+    bars,
     grouped,
     largest_first,
     metrics_of,
@@ -134,14 +135,16 @@ def _broker_sections(brokers: Rows) -> list[Section]:
     note = "as the metadata log has it; preferred: the first replica, which leads where it can"
     known = "" if skew is None else f"; preferredBytes of the largest broker by the mean: {skew:.2f}"
     table = table_from("Skew between brokers", brokers, _BROKER, note + known)
-    shown = largest_first(brokers, "replicaBytes", "broker")[:_SHOWN_BROKERS]
-    columns = {"preferred leader": "preferredBytes", "replica": "replicaBytes"}
-    series = {name: [row[column] for row in shown] for name, column in columns.items()}
-    labels = [f"broker {row['broker']}" for row in shown]
-    return [
-        table,
-        BarPlot(title="Bytes of each broker", file="brokers.svg", labels=labels, series=series, unit="bytes"),
-    ]
+    plot = bars(
+        "Bytes of each broker",
+        "brokers.svg",
+        largest_first(brokers, "replicaBytes", "broker"),
+        lambda row: f"broker {row['broker']}",
+        {"preferred leader": "preferredBytes", "replica": "replicaBytes"},
+        "bytes",
+        most=_SHOWN_BROKERS,
+    )
+    return [table, *plot]
 
 
 def member_part(rows: Rows, total: int | None = None) -> ReportPart:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from kafka_msgs.report.metric_definitions import DEFINITIONS
-from kafka_msgs.report.model import Kind, Metric, Sample, Table, metric
+from kafka_msgs.report.model import BarPlot, Kind, Metric, Sample, Section, Table, metric
 
 __all__ = [
     "Row",
     "Rows",
+    "bars",
     "first_rows",
     "grouped",
     "largest_first",
@@ -68,6 +70,42 @@ def first_rows(title: str, columns: Sequence[str], rows: Rows, total: int | None
     """
     shown = tuple(tuple(row[column] for column in columns) for row in rows[:_FIRST])
     return Table(title, tuple(columns), shown, kinds=kinds, total=len(rows) if total is None else total)
+
+
+def bars(
+    title: str,
+    file: str,
+    rows: Rows,
+    label: Callable[[Row], str],
+    series: Mapping[str, str],
+    unit: str,
+    *,
+    most: int,
+    which: str = "",
+    least: float | None = None,
+) -> list[Section]:
+    """Return a plot of the first ``most`` rows, or no plot without rows. ``series`` maps names to columns.
+
+    ``which`` describes the shown rows, if there are as many. With ``least``, the smallest shown value, the axis is
+    logarithmic: such an axis has no 0.
+    """
+    shown = rows[:most]
+    values = {
+        name: [
+            value if least is None or value is None else max(value, least) for value in map(itemgetter(column), shown)
+        ]
+        for name, column in series.items()
+    }
+    plot = BarPlot(
+        title=title,
+        file=file,
+        labels=list(map(label, shown)),
+        series=values,
+        unit=unit,
+        log=least is not None,
+        note=f"the {most} {which}" if which and len(shown) == most else "",
+    )
+    return [plot] if shown else []
 
 
 def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:
