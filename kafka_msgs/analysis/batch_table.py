@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_msgs.analysis.arrow_tables import one_array, replaced
 from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS, begins
 from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.offset_tables import to_timestamps
@@ -93,14 +94,13 @@ class BatchTableWriter:
     def finish(self, late: pa.Array) -> None:
         """Write the pending batches. ``late`` counts the records that are older than an earlier segment's last one."""
         if self.waiting.num_rows:
-            outcome, order = ROWS.get_field_index("outcome"), ROWS.get_field_index("outOfOrder")
-            rows = self.waiting.set_column(outcome, ROWS.field(outcome), pc.fill_null(self.waiting["outcome"], _OPEN))
-            rows = rows.set_column(order, ROWS.field(order), pc.add(rows["outOfOrder"], late))
+            outcomes, order = pc.fill_null(self.waiting["outcome"], _OPEN), pc.add(self.waiting["outOfOrder"], late)
+            rows = replaced(self.waiting, outcome=outcomes, outOfOrder=order)
             self._write_file(rows, f"{self._range.log}-{_OPEN}", is_open=True)
 
     def _write(self, rows: pa.Table) -> None:
         rows = rows.sort_by([("segment", "ascending"), ("offset", "ascending")])
-        starts = pc.indices_nonzero(begins(_one(rows, "segment"))).to_pylist()
+        starts = pc.indices_nonzero(begins(one_array(rows["segment"]))).to_pylist()
         for start, end in pairwise([*starts, rows.num_rows]):
             segment = rows["segment"][start].as_py()
             self._write_file(rows.slice(start, end - start), f"{self._range.part}-{self._count}", segment)
@@ -122,13 +122,8 @@ def _ended(rows: pa.Table, later: pa.Table) -> pa.Table:
     ending = rows.filter(concerned)
     known = pa.concat_tables([ending.select(MARKERS.names), later])
     found = next_markers(known["producerId"], known["offset"], known["marker"]).slice(0, ending.num_rows)
-    outcomes = pc.coalesce(_one(ending, "outcome"), found)
-    at = ROWS.get_field_index("outcome")
-    return rows.set_column(at, ROWS.field(at), pc.replace_with_mask(_one(rows, "outcome"), concerned, outcomes))
-
-
-def _one(rows: pa.Table, name: str) -> pa.Array:
-    return rows[name].combine_chunks()
+    outcomes = pc.coalesce(one_array(ending["outcome"]), found)
+    return replaced(rows, outcome=pc.replace_with_mask(one_array(rows["outcome"]), concerned, outcomes))
 
 
 def _shown(rows: pa.Table, number: int) -> pa.Table:

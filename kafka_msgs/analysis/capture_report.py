@@ -6,24 +6,18 @@ Defines the content of the report. ``kafka_msgs.report`` renders it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Final
 
-from kafka_msgs.analysis.capture_stats import PROBLEM_COLUMNS, QUANTILES, CaptureTables, Rows
+from kafka_msgs.analysis.capture_stats import PROBLEM_COLUMNS, QUANTILES, TABLES, CaptureTables, Rows
 from kafka_msgs.catalog import iter_message_classes
-from kafka_msgs.report import BarPlot, LinePlot, Report, ReportPart, Section, Table, report_of
+from kafka_msgs.report import LinePlot, Report, ReportPart, Section, report_of
 from kafka_msgs.report.sections.clients import client_part
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["captures_report", "highest_versions"]
 
-_LATENCIES: Final = {f"p{share * 100:g}Us": share for share in QUANTILES}
-_SUMMARY: Final = (
-    "apiKey", "api", "version", "exchanges", "answered", *_LATENCIES, "maxUs", "requestBytes", "responseBytes",
-    "maxRequestSize", "maxResponseSize", "problems", "errors", "clients",
-)  # fmt: skip
 _MILLIS: Final = 1000
 _FEWEST: Final = 10
-_SHOWN: Final = 50
 _SHOWN_APIS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_TIMES: Final = 300
@@ -31,26 +25,30 @@ _SHOWN_TIMES: Final = 300
 
 def captures_report(found: CaptureTables) -> Report:
     """Return the report on captures."""
-    summary = [_with_sound_quantiles(row) for row in found.summary]
+    summary = [_with_sound_quantiles(row) for row in found.tables["summary"]]
     kinds: Rows = [{"kind": kind, "count": n, "bytes": size} for kind, (n, size) in sorted(found.kinds.items())]
     title = "Apis and versions; times in microseconds, quantiles of ten answers or more (p99: a hundred)"
+    unread = "Bytes that are not an exchange, and exchanges that could not be decoded"
     sections: list[Section | ReportPart] = [
-        _table(title, _SUMMARY, summary),
-        *_latency_plot(summary),
-        *_time_plot(found.seconds),
-        _table("Error codes in responses", ("apiKey", "api", "version", "code", "name", "count"), found.errors),
-        _clients_part(found),
-        _table(
-            "Bytes that are not an exchange, and exchanges that could not be decoded", ("kind", "count", "bytes"), kinds
+        first_rows(title, TABLES["summary"], summary),
+        *bars(
+            "Latency",
+            "latency.svg",
+            [row for row in summary if row["answered"]],
+            lambda row: f"{row['api'] or row['apiKey']} v{row['version']}",
+            {name.removesuffix("Us"): name for name in (*QUANTILES, "maxUs")},
+            "latency in microseconds",
+            most=_SHOWN_APIS,
+            which="that were called most",
+            least=1,
         ),
-        _table("Problems", PROBLEM_COLUMNS, found.problems, sum(row["count"] for row in kinds)),
+        *_time_plot(found.tables["seconds"]),
+        first_rows("Error codes in responses", TABLES["errors"], found.tables["errors"]),
+        _clients_part(found),
+        first_rows(unread, ("kind", "count", "bytes"), kinds),
+        first_rows("Problems", PROBLEM_COLUMNS, found.problems, sum(row["count"] for row in kinds)),
     ]
     return report_of("What clients asked brokers", sections)
-
-
-def _table(title: str, columns: Sequence[str], rows: Rows, total: int | None = None) -> Table:
-    shown = tuple(tuple(row[name] for name in columns) for row in rows[:_SHOWN])
-    return Table(title, tuple(columns), shown, total=len(rows) if total is None else total)
 
 
 def highest_versions() -> dict[str, int]:
@@ -60,40 +58,18 @@ def highest_versions() -> dict[str, int]:
 
 
 def _clients_part(found: CaptureTables) -> ReportPart:
-    versions = [row for row in found.clients if row["api"] is not None]
-    return client_part(found.slow_clients, versions, found.slowest, highest_versions())
+    versions = [row for row in found.tables["clients"] if row["api"] is not None]
+    return client_part(found.tables["slowClients"], versions, found.slowest, highest_versions())
 
 
 def _with_sound_quantiles(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row without the quantiles of too few answers."""
-    return {**row, **{name: None for name, share in _LATENCIES.items() if row["answered"] < _enough(share)}}
+    return {**row, **{name: None for name, share in QUANTILES.items() if row["answered"] < _enough(share)}}
 
 
 def _enough(share: float) -> int:
     """Return how many responses a quantile needs to be shown: at least one beyond it, and at least ten in total."""
     return max(_FEWEST, round(1 / (1 - share)))
-
-
-def _latency_plot(summary: Rows) -> list[Section]:
-    rows = [row for row in summary if row["answered"]][:_SHOWN_APIS]
-    series = {name.removesuffix("Us"): [_shown_latency(row[name]) for row in rows] for name in (*_LATENCIES, "maxUs")}
-    labels = [f"{row['api'] or row['apiKey']} v{row['version']}" for row in rows]
-    note = f"the {_SHOWN_APIS} that were called most" if len(rows) == _SHOWN_APIS else ""
-    bars = BarPlot(
-        title="Latency",
-        file="latency.svg",
-        labels=labels,
-        series=series,
-        unit="latency in microseconds",
-        log=True,
-        note=note,
-    )
-    return [bars] if rows else []
-
-
-def _shown_latency(micros: float | None) -> float | None:
-    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
-    return None if micros is None else max(micros, 1)
 
 
 def _time_plot(seconds: Rows) -> list[Section]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from attrs import define, field, frozen
 
@@ -23,6 +23,7 @@ __all__ = [
     "COLUMNS",
     "PROBLEM_COLUMNS",
     "QUANTILES",
+    "TABLES",
     "UNDECODED",
     "CaptureStats",
     "CaptureTables",
@@ -31,7 +32,8 @@ __all__ = [
     "summarize",
 ]
 
-QUANTILES: Final = (0.5, 0.9, 0.99)
+QUANTILES: Final = {"p50Us": 0.5, "p90Us": 0.9, "p99Us": 0.99}
+"""The columns of quantiles, and their shares."""
 UNDECODED: Final = "undecoded"
 """The kind of problem of an exchange that could not be decoded. The other kinds are those of ``FaultKind``."""
 _PLACE: Final = ("file", "connection", "clientHost", "clientPort", "serverHost", "serverPort")
@@ -41,7 +43,25 @@ COLUMNS: Final = (
     "clientSoftware", "problem", "_error", "_errorKind", "_errorBytes",
 )  # fmt: skip
 """The columns of the source ``kafka-capture`` that the reducer needs."""
+_BYTES: Final = ("requestBytes", "responseBytes")
+_LATENCIES: Final = (*QUANTILES, "maxUs")
+TABLES: Final = {
+    "summary": (
+        *_API, "exchanges", "answered", *_LATENCIES, *_BYTES, "maxRequestSize", "maxResponseSize", "problems",
+        "errors", "clients",
+    ),
+    "errors": (*_API, "code", "name", "count"),
+    "clients": ("clientId", *_API, "exchanges", "hosts", "maxUs", *_BYTES),
+    "slowClients": (
+        "clientId", "software", "hosts", "connections", "exchanges", "answered", "measured", *_LATENCIES, "throttled",
+        "throttleMs", "errors", "problems",
+    ),
+    "seconds": ("secondMs", "api", "exchanges", "maxUs"),
+}  # fmt: skip
+"""The columns of the tables."""
 PROBLEM_COLUMNS: Final = (*_PLACE, *_API, "kind", "bytes", "problem")
+_KEY: Final = ("file", "connection", "clientHost", "clientId", *_API)
+"""The columns of the finest group of exchanges that is counted."""
 _SLOWEST: Final = ("latencyUs", "requestAtUs", "clientId", "clientHost", *_API[1:], "requestSize", "responseSize")
 _SHOWN: Final = 30
 """The number of slowest exchanges that are kept."""
@@ -50,8 +70,9 @@ _PROBLEMS: Final = 50
 _SECOND_US: Final = 1_000_000
 _MILLIS: Final = 1000
 
-Row = Mapping[str, Any]
-Rows = list[dict[str, Any]]
+Row: TypeAlias = Mapping[str, Any]
+Rows: TypeAlias = list[dict[str, Any]]
+_Key: TypeAlias = tuple[Any, ...]
 
 
 def capture_row(file: str, item: Item) -> dict[str, Any]:
@@ -88,18 +109,6 @@ def problem_of(row: Row) -> dict[str, Any] | None:
     size = row["_errorBytes"] if row["_error"] else row["requestSize"] + (row["responseSize"] or 0)
     found = {"kind": row["_errorKind"] or UNDECODED, "bytes": size, "problem": problem}
     return {name: found.get(name, row.get(name)) for name in PROBLEM_COLUMNS}
-
-
-class _Key(NamedTuple):
-    """The finest group of exchanges that is counted."""
-
-    file: str
-    connection: int
-    host: str
-    client_id: str | None
-    api_key: int
-    api: str | None
-    version: int
 
 
 @define
@@ -146,17 +155,13 @@ class _Counts:
 
 @frozen(kw_only=True)
 class CaptureTables:
-    """The tables of the job without their timestamps, and the data of the report.
+    """The rows of the ``TABLES``, and the data of the report.
 
     ``slowest`` are the slowest exchanges that do not wait on purpose. ``kinds`` counts the problems and their bytes by
     kind, and ``problems`` are the first ones.
     """
 
-    summary: Rows
-    errors: Rows
-    clients: Rows
-    slow_clients: Rows
-    seconds: Rows
+    tables: Mapping[str, Rows]
     slowest: Rows
     kinds: Mapping[str, tuple[int, int]]
     problems: Rows
@@ -188,13 +193,13 @@ class CaptureStats:
             self._add_exchange(row)
 
     def _add_exchange(self, row: Row) -> None:
-        key = _Key(*(row[name] for name in ("file", "connection", "clientHost", "clientId", *_API)))
+        key = tuple(row[name] for name in _KEY)
         self._counts.setdefault(key, _Counts()).add(row)
         if row["clientSoftware"] is not None:
             self._add_software(key[:2], row["clientSoftware"])
         second = row["requestAtUs"] // _SECOND_US * _MILLIS
-        self._add_second((second, key.api), (1, row["latencyUs"]))
-        if row["latencyUs"] is not None and key.api not in WAITING:
+        self._add_second((second, row["api"]), (1, row["latencyUs"]))
+        if row["latencyUs"] is not None and row["api"] not in WAITING:
             _keep(self._slowest, {name: row[name] for name in _SLOWEST}, _slowness, _SHOWN)
 
     def merge(self, later: CaptureStats) -> CaptureStats:
@@ -228,7 +233,7 @@ class CaptureStats:
         """Return the state in a checkpoint."""
         counts, software, seconds, kinds, slowest, problems = json.loads(text)
         return cls(
-            counts={_Key(*key): _Counts.from_row(*values) for key, *values in counts},
+            counts={tuple(key): _Counts.from_row(*values) for key, *values in counts},
             software={(file, connection): name for file, connection, name in software},
             seconds={(second, api): (count, longest) for (second, api), (count, longest) in seconds},
             kinds={kind: (count, size) for kind, (count, size) in kinds.items()},
@@ -237,101 +242,64 @@ class CaptureStats:
         )
 
     def finish(self) -> CaptureTables:
-        """Return the tables."""
+        """Return the tables and the data of the report."""
         return CaptureTables(
-            summary=self.summary(),
-            errors=self.errors(),
-            clients=self.clients(),
-            slow_clients=self.slow_clients(),
-            seconds=self.seconds(),
+            tables={name: self.table(name) for name in TABLES},
             slowest=sorted(self._slowest, key=_slowness)[:_SHOWN],
             kinds=self._kinds,
             problems=sorted(self._problems, key=_problem_key)[:_PROBLEMS],
         )
 
-    def summary(self) -> Rows:
-        """Return a row for each API and version, the most frequent first."""
-        rows = [
-            {
-                **dict(zip(_API, place, strict=True)),
-                "exchanges": counts.sums["exchanges"],
-                "answered": len(counts.latencies),
-                **_latencies(counts.latencies),
-                **{name: counts.sums[name] for name in ("requestBytes", "responseBytes")},
-                **{name: counts.largest.get(name) for name in ("maxRequestSize", "maxResponseSize")},
-                "problems": counts.sums["problems"],
-                "errors": counts.errors.total(),
-                "clients": len({key.client_id for key in keys} - {None}),
-            }
-            for place, keys, counts in self._groups(lambda key: key[-3:])
-        ]
-        return sorted(rows, key=lambda row: (-row["exchanges"], row["apiKey"], row["version"]))
+    def table(self, name: str) -> Rows:
+        """Return the rows of a table, in a fixed order."""
+        rows = {
+            "summary": lambda: self._grouped(_API),
+            "errors": self._errors,
+            "clients": lambda: self._grouped(("clientId", *_API)),
+            "slowClients": lambda: self._grouped(("clientId", "software"), WAITING),
+            "seconds": self._by_second,
+        }[name]()
+        first = {"summary": "exchanges", "errors": "count"}.get(name)
+        columns = TABLES[name]
+        found = [{column: row.get(column) for column in columns} for row in rows]
+        return sorted(found, key=lambda row: (-row[first] if first else 0, _sortable(row[each] for each in columns)))
 
-    def errors(self) -> Rows:
-        """Return a row for each error code of an API and version, the most frequent first."""
-        rows = [
-            {**dict(zip(_API, place, strict=True)), "code": code, "name": name, "count": count}
-            for place, _, counts in self._groups(lambda key: key[-3:])
-            for (code, name), count in counts.errors.items()
-        ]
-        return sorted(rows, key=lambda row: (-row["count"], row["apiKey"], row["version"], row["code"]))
-
-    def clients(self) -> Rows:
-        """Return a row for each API and version of a client id."""
-        rows = [
-            {
-                **dict(zip(("clientId", *_API), place, strict=True)),
-                "exchanges": counts.sums["exchanges"],
-                "hosts": len({key.host for key in keys}),
-                "maxUs": max(counts.latencies, default=None),
-                **{name: counts.sums[name] for name in ("requestBytes", "responseBytes")},
-            }
-            for place, keys, counts in self._groups(lambda key: key[-4:])
-        ]
-        return sorted(rows, key=lambda row: _sortable(row[name] for name in ("clientId", "apiKey", "version")))
-
-    def slow_clients(self) -> Rows:
-        """Return a row for each client id and software. The software of a connection is the one that it sent."""
-        rows = [
-            {
-                **dict(zip(("clientId", "software"), place, strict=True)),
-                "hosts": len({key.host for key in keys}),
-                "connections": len({key[:2] for key in keys}),
-                "exchanges": counts.sums["exchanges"],
-                "answered": len(counts.latencies),
-                **self._prompt(keys),
-                **{name: counts.sums[name] for name in ("throttled", "throttleMs")},
-                "errors": counts.errors.total(),
-                "problems": counts.sums["problems"],
-            }
-            for place, keys, counts in self._groups(lambda key: (key.client_id, self._software.get(key[:2])))
-        ]
-        return sorted(rows, key=lambda row: _sortable(row[name] for name in ("clientId", "software")))
-
-    def seconds(self) -> Rows:
-        """Return a row for each second and API."""
-        return [
-            {"secondMs": second, "api": api, "exchanges": count, "maxUs": longest}
-            for (second, api), (count, longest) in sorted(self._seconds.items(), key=lambda pair: _sortable(pair[0]))
-        ]
-
-    def _prompt(self, keys: Iterable[_Key]) -> dict[str, Any]:
-        """Return the latencies of the exchanges that do not wait on purpose."""
-        times = [latency for key in keys if key.api not in WAITING for latency in self._counts[key].latencies]
-        return {"measured": len(times), **_latencies(times)}
-
-    def _groups(
-        self, place_of: Callable[[_Key], tuple[Any, ...]]
-    ) -> Iterator[tuple[tuple[Any, ...], list[_Key], _Counts]]:
-        """Yield each group of keys, with their merged counts."""
-        groups: dict[tuple[Any, ...], list[_Key]] = {}
+    def _grouped(self, by: Sequence[str], without: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+        """Yield the statistics of groups of exchanges. The latencies are measured without some APIs."""
+        groups: dict[_Key, list[dict[str, Any]]] = {}
         for key in self._counts:
-            groups.setdefault(place_of(key), []).append(key)
-        for place, keys in groups.items():
-            total = _Counts()
-            for key in keys:
-                total.merge(self._counts[key])
-            yield place, keys, total
+            # The software of a connection is the one that it sent.
+            row = {**dict(zip(_KEY, key, strict=True)), "software": self._software.get(key[:2]), "key": key}
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+        for place, rows in groups.items():
+            total, measured = _Counts(), _Counts()
+            for row in rows:
+                total.merge(self._counts[row["key"]])
+                measured.latencies += self._counts[row["key"]].latencies if row["api"] not in without else ()
+            yield {
+                **dict(zip(by, place, strict=True)),
+                **total.sums,
+                **total.largest,
+                **_latencies(measured.latencies),
+                "measured": len(measured.latencies),
+                "answered": len(total.latencies),
+                "errors": total.errors.total(),
+                "hosts": len({row["clientHost"] for row in rows}),
+                "connections": len({row["key"][:2] for row in rows}),
+                "clients": len({row["clientId"] for row in rows} - {None}),
+            }
+
+    def _errors(self) -> Iterator[dict[str, Any]]:
+        found: dict[_Key, Counter[tuple[int, str | None]]] = {}
+        for key, counts in self._counts.items():
+            found.setdefault(key[-3:], Counter()).update(counts.errors)
+        for place, errors in found.items():
+            for (code, name), count in errors.items():
+                yield {**dict(zip(_API, place, strict=True)), "code": code, "name": name, "count": count}
+
+    def _by_second(self) -> Iterator[dict[str, Any]]:
+        for (second, api), (count, longest) in self._seconds.items():
+            yield {"secondMs": second, "api": api, "exchanges": count, "maxUs": longest}
 
     def _add_software(self, connection: tuple[str, int], software: str) -> None:
         self._software[connection] = min(software, self._software.get(connection, software))
@@ -376,8 +344,7 @@ def _sortable(values: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
 
 def _latencies(values: Iterable[int]) -> dict[str, float | None]:
     times = sorted(values)
-    quantiles = {f"p{share * 100:g}Us": quantile(times, share) for share in QUANTILES}
-    return {**quantiles, "maxUs": times[-1] if times else None}
+    return {name: quantile(times, share) for name, share in QUANTILES.items()} | {"maxUs": times[-1] if times else None}
 
 
 def quantile(ascending: Sequence[int], share: float) -> float | None:

@@ -11,6 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_msgs.analysis.arrow_tables import replaced
 from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.live_records import COMMITS
 from kafka_msgs.analysis.offset_tables import HISTORY, commit_history
@@ -65,10 +66,9 @@ class HistoryWriter:
     def finish(self) -> None:
         """Write the rows of open transactions."""
         if self.waiting.num_rows:
-            at = HISTORY.get_field_index("outcome")
             outcome = pa.repeat(pa.scalar(_OPEN), self.waiting.num_rows)
             with self._new_file(f"{self._range.log}-{_OPEN}", is_open=True) as writer:
-                writer.write(self.waiting.set_column(at, HISTORY.field(at), outcome))
+                writer.write(replaced(self.waiting, outcome=outcome))
 
     def _add(self, rows: pa.Table, markers: pa.Table) -> None:
         self._new.append(rows)
@@ -86,8 +86,7 @@ class HistoryWriter:
         markers = rows["marker"].combine_chunks()
         outcome = next_markers(rows["producerId"], rows["logOffset"], markers)
         is_marker, ended = markers.is_valid(), outcome.is_valid()
-        at = HISTORY.get_field_index("outcome")
-        decided = rows.select(HISTORY.names).set_column(at, HISTORY.field(at), outcome)
+        decided = replaced(rows.select(HISTORY.names), outcome=outcome)
         self._write(decided.filter(pc.and_not(ended, is_marker)).sort_by("logOffset"))
         self.waiting = decided.filter(pc.invert(pc.or_(ended, is_marker))).sort_by("logOffset").combine_chunks()
 

@@ -8,7 +8,7 @@ in only one of them. The offsets in other partitions are stale, and do not count
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field, frozen
 
+from kafka_msgs.analysis.arrow_tables import aggregated, one_array, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
 from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
@@ -203,20 +204,20 @@ class GroupOffsets:
         # Without the cluster metadata, the inputs may contain only some partitions. Then most groups are misplaced.
         sound = facts.is_placement_known or facts.totals.get(_PLACED, 0) * 4 >= facts.totals.get(_ALL, 1) * 3
         partitions = partitions if sound else 0
-        offsets, pending = _Offsets(), _TopRows(PENDING, _BY_KEY)
-        rows = _marked(self._offsets.offsets(number, facts.ends), number, partitions)
-        written = write_batches_of(self._output, "offsets", offsets.seen(rows))
-        waiting = write_batches_of(self._output, "pending", pending.seen(self._offsets.pending(number)))
+        offsets, pending = _OffsetWriter(self._output), pa.Table.from_batches(self._offsets.pending(number), PENDING)
+        for batch in self._offsets.offsets(number, facts.ends):
+            offsets.write(replaced(batch, stale=is_stale(batch["group"], number, partitions)))
+        self._output.append("pending", pending)
         if self._history is not None:
             self._history.finish()
         return GroupOffsetsSummary(
-            rows={"offsets": written, "pending": waiting},
+            rows={"offsets": offsets.count, "pending": pending.num_rows},
             counts=self._offsets.counts,
             hours=self._hours.hours,
             own_groups=_own_groups(survivors, number, partitions),
             lags=offsets.lags(),
-            worst=with_first_commits(offsets.worst.rows, survivors),
-            pending=pending.rows,
+            worst=with_first_commits(offsets.worst, survivors),
+            pending=_first_of(pending, _BY_KEY, REPORT_ROWS),
         )
 
 
@@ -249,11 +250,11 @@ class GroupStarts:
     def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
         """Write the start offsets, and return the report data."""
         names = {UUID(topic_id): name for topic_id, name in facts.names.items()}
-        offsets = _Offsets()
-        rows = self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches()
-        written = write_batches_of(self._output, "offsets", offsets.seen(iter(rows)))
-        worst = with_first_commits(offsets.worst.rows, ROWS.empty_table())
-        return GroupOffsetsSummary(rows={"offsets": written}, starts=offsets.lags(), worst=worst)
+        offsets = _OffsetWriter(self._output)
+        for batch in self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches():
+            offsets.write(batch)
+        worst = with_first_commits(offsets.worst, ROWS.empty_table())
+        return GroupOffsetsSummary(rows={"offsets": offsets.count}, starts=offsets.lags(), worst=worst)
 
 
 def numbered(problems: pa.Table, number: int) -> pa.Table:
@@ -262,50 +263,20 @@ def numbered(problems: pa.Table, number: int) -> pa.Table:
     return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
 
 
-def write_batches_of(output: TaskOutput, table: str, batches: Iterable[pa.RecordBatch]) -> int:
-    """Append batches to a table, and return the number of rows."""
-    count = 0
-    for batch in batches:
-        output.append(table, pa.Table.from_batches([batch]))
-        count += batch.num_rows
-    return count
-
-
-def _marked(batches: Iterable[pa.RecordBatch], number: int, partitions: int) -> Iterator[pa.RecordBatch]:
-    """Yield offsets with ``stale`` set according to the number of partitions, 0 if unknown."""
-    at = OFFSETS.get_field_index("stale")
-    for batch in batches:
-        yield batch.set_column(at, OFFSETS.field(at), is_stale(batch["group"], number, partitions))
-
-
 def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:
-    found = described_groups(survivors)
-    names = OWN_GROUPS.names[:5]
-    rows = [(each.group_id, each.kind, each.state, each.epoch, len(each.members)) for each in found]
-    schema = pa.schema(list(OWN_GROUPS)[:5])
-    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
-    stale = is_stale(table["group"].combine_chunks(), number, partitions)
-    numbers = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
-    columns = [*table.columns, numbers, stale]
-    return pa.Table.from_arrays(columns, schema=OWN_GROUPS)
-
-
-@define
-class _TopRows:
-    """The first rows of a streamed table in some order. The retained rows are not sorted."""
-
-    schema: pa.Schema
-    order: Sequence[tuple[str, str]]
-    most: int = REPORT_ROWS
-    rows: pa.Table = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.rows = self.schema.empty_table()
-
-    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            self.rows = _first_of(pa.concat_tables([self.rows, pa.Table.from_batches([batch])]), self.order, self.most)
-            yield batch
+    rows = [
+        {
+            "group": each.group_id,
+            "kind": each.kind,
+            "state": each.state,
+            "epoch": each.epoch,
+            "members": len(each.members),
+            "logPartition": number,
+        }
+        for each in described_groups(survivors)
+    ]
+    found = pa.Table.from_pylist(rows, schema=OWN_GROUPS)
+    return replaced(found, stale=is_stale(one_array(found["group"]), number, partitions))
 
 
 def top_rows(rows: pa.Table, order: Sequence[tuple[str, str]], most: int = REPORT_ROWS) -> pa.Table:
@@ -318,18 +289,22 @@ def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa
     return rows.take(pc.select_k_unstable(rows, most, sort_keys=order)) if rows.num_rows > most else rows
 
 
-class _Offsets:
-    """The largest lags and the sums by group of a stream of offsets."""
+@define
+class _OffsetWriter:
+    """Writes offsets; keeps their number, the largest lags, and the sums by group."""
 
-    def __init__(self) -> None:
-        self.worst = _TopRows(OFFSETS, _WORST, LOOKED_AT)
-        self._sums: list[pa.Table] = []
+    output: TaskOutput
+    count: int = 0
+    worst: pa.Table = field(factory=OFFSETS.empty_table)
+    _sums: list[pa.Table] = field(factory=list)
 
-    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            list(self.worst.seen(iter([batch.filter(pc.invert(batch["stale"]))])))
-            self._sums.append(_summed(_lag_parts(batch), *_BY_LOG))
-            yield batch
+    def write(self, batch: pa.RecordBatch) -> None:
+        rows = pa.Table.from_batches([batch])
+        self.output.append("offsets", rows)
+        self.count += rows.num_rows
+        served = rows.filter(pc.invert(rows["stale"]))
+        self.worst = _first_of(pa.concat_tables([self.worst, served]), _WORST, LOOKED_AT)
+        self._sums.append(_summed(_lag_parts(batch), *_BY_LOG))
 
     def lags(self) -> pa.Table:
         return _summed(pa.concat_tables([LAGS.empty_table(), *self._sums]), *_BY_LOG)
@@ -344,9 +319,7 @@ def lag_totals(summary: GroupOffsetsSummary, *by: str) -> pa.Table:
 
 
 def _summed(rows: pa.Table, *by: str) -> pa.Table:
-    found = rows.group_by(list(by)).aggregate(list(_TOTALS.items()))
-    names = {f"{name}_{function}": name for name, function in _TOTALS.items()}
-    found = found.rename_columns([names.get(name, name) for name in found.column_names])
+    found = aggregated(rows, by, _TOTALS)
     schema = pa.schema([each for each in LAGS if each.name in found.column_names])
     return found.select(schema.names).cast(schema)
 

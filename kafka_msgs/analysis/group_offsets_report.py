@@ -5,8 +5,7 @@ Defines the content of the report. ``kafka_msgs.report`` renders it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,14 +15,14 @@ from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.group_offsets_job import LOOKED_AT, GroupOffsetsSummary, lag_totals, top_rows
 from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
-from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
+from kafka_msgs.report import Report, ReportPart, Section, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["group_offsets_report"]
 
 _SHOWN_GROUPS: Final = 20
 _SHOWN_LINES: Final = 6
-_SECOND_MS: Final = 1000
 _BY_LAG: Final = [("lag", "descending"), ("group", "ascending")]
 _WORST: Final = [*_BY_LAG, ("topic", "ascending"), ("topicPartition", "ascending")]
 _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
@@ -46,42 +45,41 @@ def group_offsets_report(
     places: Mapping[tuple[str, int], LogTimestamps],
 ) -> Report:
     """Return the report about a run. Timestamps are looked up in the logs of ``places``. Raises ``OSError``."""
-    by_lag = top_rows(found.groups, _BY_LAG)
+    # Python cannot represent all timestamps.
+    groups = top_rows(found.groups.drop_columns("lastCommit"), _BY_LAG).to_pylist()
     worst = top_rows(found.worst, _WORST, LOOKED_AT)
     pending = top_rows(found.pending, _BY_KEY)
     largest = _described(worst.slice(0, REPORT_ROWS), found)
     sections: list[Section | ReportPart] = [
-        _table("Groups", _GROUPS, map(_with_time, by_lag.to_pylist()), found.groups.num_rows),
-        *_lag_plot(by_lag),
+        first_rows(
+            "Groups",
+            _GROUPS,
+            [{**row, "lastCommit": row["lastCommitMs"]} for row in groups],
+            found.groups.num_rows,
+            lastCommit="time",
+        ),
+        *bars(
+            "Lag of each group",
+            "lag.svg",
+            [row for row in groups if row["lag"] is not None],
+            lambda row: f"{row['group']} ({row['kind']}, {row['state']})",
+            {"lag": "lag"},
+            "lag in records",
+            most=_SHOWN_GROUPS,
+            which="groups with the largest lags",
+        ),
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
             total=found.rows.get("offsets", 0),
             totals=lag_totals(found, "group", "topic").to_pylist(),
         ),
-        _table("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
-        _table("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
+        first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
+        first_rows("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
         *_hours_plot(found),
-        _table("Records that were read", ("records", "count"), _counted(found), 0),
-        _table("Problems", tuple(problems.column_names), problems.to_pylist(), problem_count),
+        first_rows("Records that were read", ("records", "count"), _counted(found)),
+        first_rows("Problems", problems.column_names, problems.to_pylist(), problem_count),
     ]
     return report_of("Committed offsets of all groups", sections)
-
-
-def _table(title: str, columns: Sequence[str], rows: Any, total: int) -> Table:
-    shown = tuple(tuple(row[name] for name in columns) for row in rows)
-    return Table(title, tuple(columns), shown, total=total)
-
-
-def _with_time(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a group with its last commit time as text, in seconds resolution."""
-    return {**group, "lastCommit": _text(group["lastCommitMs"]) if group["lastCommit"] is not None else None}
-
-
-def _text(milliseconds: int) -> str | None:
-    try:
-        return datetime.fromtimestamp(milliseconds // _SECOND_MS, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, Any]]:
@@ -91,17 +89,6 @@ def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, An
     groups = {row["group"]: row for row in known.to_pylist()}
     unknown = {"kind": None, "state": None}
     return [{**row, **groups.get(row["group"], unknown)} for row in worst.to_pylist()]
-
-
-def _lag_plot(by_lag: pa.Table) -> list[Section]:
-    rows = by_lag.filter(pc.is_valid(by_lag["lag"])).slice(0, _SHOWN_GROUPS).to_pylist()
-    labels = [f"{row['group']} ({row['kind']}, {row['state']})" for row in rows]
-    series = {"lag": [row["lag"] for row in rows]}
-    note = f"the {_SHOWN_GROUPS} groups with the largest lags" if len(rows) == _SHOWN_GROUPS else ""
-    plot = BarPlot(
-        title="Lag of each group", file="lag.svg", labels=labels, series=series, unit="lag in records", note=note
-    )
-    return [plot] if rows else []
 
 
 def _hours_plot(found: GroupOffsetsSummary) -> list[Section]:

@@ -1,7 +1,6 @@
 """Groups as rows: a full description per group, and the rows of groups, members, assignments and topologies.
 
-Defines the columns, and the conversion of a group's few latest records to its description.
-``kafka_msgs.internal_topics`` computes the state of the group.
+Defines the columns. ``kafka_msgs.internal_topics`` computes the state of the group.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from kafka_msgs.internal_topics.group_descriptions import describe_group
-from kafka_msgs.internal_topics.records import decode_record
-from kafka_msgs.internal_topics.replay import replay
+from kafka_msgs.internal_topics.group_descriptions import GroupDescription
 
 __all__ = [
     "ASSIGNMENTS",
@@ -30,7 +27,6 @@ __all__ = [
     "description_rows",
     "group_rows",
     "member_rows",
-    "name_in",
     "problem_rows",
     "topology_rows",
 ]
@@ -40,11 +36,6 @@ Rows: TypeAlias = list[Row]
 
 CURRENT: Final = "current"
 """The status of a current assignment."""
-
-_TOPIC: Final = "__consumer_offsets"
-_TYPE_SIZE: Final = 2
-_NAME: Final = _TYPE_SIZE + 2
-"""The position of the group name in keys of all types: after the type and the length of the name."""
 
 
 def _struct(**types: pa.DataType) -> pa.StructType:
@@ -105,16 +96,9 @@ PROBLEMS: Final = pa.schema(
 )
 
 
-def name_in(key: bytes) -> bytes | None:
-    """Return the group name in the key of a group's record, or None if the key ends before the name."""
-    size = key[_TYPE_SIZE:_NAME]
-    return key[_NAME : _NAME + int.from_bytes(size)] if size else None
-
-
-def description_rows(number: int, records: Iterable[tuple[bytes, bytes | None]]) -> Rows:
-    """Describe one group from the keys and values of all its records, in log order. All of them are readable."""
-    typed = (decode_record(_TOPIC, key, value) for key, value in records)
-    return [_row(_GROUP, describe_group(group)) | {"logPartition": number} for group in replay(typed).groups().values()]
+def description_rows(number: int, groups: Iterable[GroupDescription]) -> Rows:
+    """Return a row for each group in a partition, with all that its coordinator would describe."""
+    return [_row(_GROUP, each) | {"logPartition": number} for each in groups]
 
 
 def group_rows(descriptions: Sequence[Row]) -> Rows:

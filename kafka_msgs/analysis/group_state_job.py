@@ -16,7 +16,8 @@ from attrs import field, frozen
 from kafka_msgs.analysis import group_rows as rows_of
 from kafka_msgs.analysis.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
-from kafka_msgs.analysis.live_records import GROUP_RECORD, ROWS, LiveRecords, rows_since, rows_with
+from kafka_msgs.analysis.live_records import ROWS, LiveRecords, rows_since
+from kafka_msgs.analysis.offset_tables import described_groups
 from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
@@ -112,7 +113,7 @@ class GroupState:
 
     def finish(self, facts: ClusterFacts) -> StateSummary:
         """Write the tables, and return the report data."""
-        found = self._descriptions()
+        found = rows_of.description_rows(self._range.number, described_groups(self._survivors.finish()))
         tables: dict[str, Rows] = {
             "descriptions": found,
             "groups": rows_of.group_rows(found),
@@ -135,14 +136,6 @@ class GroupState:
             most=most_assigned(_by_role(shown["has"])),
             problems=tables[PROBLEMS_TABLE][:REPORT_ROWS],
         )
-
-    def _descriptions(self) -> Rows:
-        """Return the descriptions of the remaining groups, each from its records."""
-        by_group: dict[bytes | None, list[tuple[bytes, bytes | None]]] = {}
-        kept = rows_with(self._survivors.finish(), GROUP_RECORD).sort_by("offset")
-        for key, value in zip(*(kept[name].to_pylist() for name in ("key", "value")), strict=True):
-            by_group.setdefault(rows_of.name_in(key), []).append((key, value))
-        return [row for records in by_group.values() for row in rows_of.description_rows(self._range.number, records)]
 
 
 def first_rows(name: str, rows: Rows) -> Rows:

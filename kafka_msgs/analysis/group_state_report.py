@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from kafka_msgs.analysis.group_rows import GROUPS, MEMBERS, PROBLEMS, TOPOLOGY, Rows
 from kafka_msgs.analysis.group_state_job import SHOWN_MEMBERS, StateSummary
-from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.skew import member_part
+from kafka_msgs.report.sections.table_building import first_rows
 
 __all__ = ["group_state_report"]
 
@@ -23,6 +23,7 @@ _HAS: Final = ("group", "memberId", "status", "role", "count")
 
 def group_state_report(found: StateSummary, problems: Rows, problem_count: int) -> Report:
     """Return the report about a run."""
+    unreadable = [{**dict.fromkeys(PROBLEMS.names), **row} for row in (*found.problems, *problems)]
     sections: list[Section | ReportPart] = [
         _kinds(found),
         _table("Each group", "groups", GROUPS.names, found),
@@ -31,28 +32,19 @@ def group_state_report(found: StateSummary, problems: Rows, problem_count: int) 
         _table("Topologies of streams groups", "topology", TOPOLOGY.names, found),
         *_tasks_plot(found.most),
         member_part(found.rows["counts"], total=found.totals.get("counts", 0)),
-        _problems([*found.problems, *problems], found.totals.get("problems", 0) + problem_count),
+        first_rows("Problems", PROBLEMS.names, unreadable, found.totals.get("problems", 0) + problem_count),
     ]
     return report_of("Groups: members, assignments, epochs", sections)
 
 
 def _kinds(found: StateSummary) -> Table:
-    rows = tuple((*of, count) for of, count in sorted(found.kinds.items()))
-    return _shown("Groups", ("kind", "state", "groups"), rows[:REPORT_ROWS], len(rows))
+    rows = [{"kind": kind, "state": state, "groups": count} for (kind, state), count in sorted(found.kinds.items())]
+    return first_rows("Groups", ("kind", "state", "groups"), rows)
 
 
 def _table(title: str, name: str, columns: Sequence[str], found: StateSummary) -> Table:
-    rows = [tuple(_plain(row[column]) for column in columns) for row in found.rows[name][:REPORT_ROWS]]
-    return _shown(title, columns, rows, found.totals.get(name, 0))
-
-
-def _problems(found: Rows, count: int) -> Table:
-    shown = [tuple(row.get(column) for column in PROBLEMS.names) for row in found[:REPORT_ROWS]]
-    return _shown("Problems", PROBLEMS.names, shown, count)
-
-
-def _shown(title: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], total: int) -> Table:
-    return Table(title, tuple(columns), tuple(rows), total=total)
+    rows = [{column: _plain(row[column]) for column in columns} for row in found.rows[name]]
+    return first_rows(title, columns, rows, found.totals.get(name, 0))
 
 
 def _plain(value: Any) -> Any:

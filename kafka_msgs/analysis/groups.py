@@ -77,6 +77,10 @@ class GroupOffset:
     first_commit_offset: int | None = None
     history: LagHistory | None = None
 
+    def row(self) -> dict[str, Any]:
+        """Return the offset with the column names of the table ``offsets`` and of first commits."""
+        return {column: getattr(self, name) for name, column in _FIELDS.items()}
+
 
 @frozen(kw_only=True)
 class GroupWithOffsets:
@@ -107,6 +111,21 @@ class GroupWithOffsets:
     def last_commit(self) -> int | None:
         """The time of the latest commit. None without a commit."""
         return max((each.commit_timestamp for each in self.served if each.commit_timestamp is not None), default=None)
+
+    def row(self) -> dict[str, Any]:
+        """Return the group with the column names of the table ``groups``, its protocol, and the time as a number."""
+        return {
+            "group": self.description.group_id,
+            "kind": self.description.kind,
+            "protocol": self.description.protocol_type,
+            "state": self.description.state,
+            "epoch": self.description.epoch,
+            "members": len(self.description.members),
+            "partitions": len(self.served),
+            "lag": self.lag,
+            "ahead": self.ahead,
+            "lastCommitMs": self.last_commit,
+        }
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:

@@ -5,13 +5,13 @@ Defines the list of statistics, their aggregation, and the resulting rows of ``p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import define, field
 
+from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated
 from kafka_msgs.analysis.batch_rows import NO_HOUR
 from kafka_msgs.analysis.offset_tables import to_timestamps
 
@@ -19,6 +19,7 @@ __all__ = [
     "FIGURES",
     "PRODUCERS",
     "PROFILE",
+    "STATISTICS",
     "SUMMED",
     "HourlyStats",
     "by_codec",
@@ -93,49 +94,30 @@ SUMMED: Final = (
 _BUFFER: Final = 1 << 16
 
 
-@define
-class _ReducingBuffer:
-    """Rows that are reduced once the new rows are as many as the kept ones, so that the time stays linear."""
-
-    rows: pa.Table
-    reduce: Callable[[pa.Table], pa.Table]
-    _new: list[pa.Table] = field(factory=list)
-    _count: int = 0
-
-    def add(self, rows: pa.Table) -> None:
-        self._new.append(self.reduce(rows))
-        self._count += self._new[-1].num_rows
-        if self._count >= max(_BUFFER, self.rows.num_rows):
-            self.all()
-
-    def all(self) -> pa.Table:
-        self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
-        self._new, self._count = [], 0
-        return self.rows
-
-
 class HourlyStats:
     """Aggregates batches. It keeps only the statistics."""
 
     def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
-        self._sums = _ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place)
-        self._producers = _ReducingBuffer(PRODUCERS.empty_table() if producers is None else producers, _distinct)
+        self._sums = ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place, _BUFFER)
+        self._producers = ReducingBuffer(
+            PRODUCERS.empty_table() if producers is None else producers, _distinct, _BUFFER
+        )
 
     def add(self, batches: pa.Table) -> None:
         """Add batches with the columns of ``batch_rows.ROWS``. Aborted batches must also be passed to ``abort``."""
-        self._sums.add(_figures(batches))
+        self._sums.add(_by_place(_figures(batches)))
         numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
-        self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
+        self._producers.add(_distinct(batches.filter(numbered).select(PRODUCERS.names)))
 
     def merge(self, later: HourlyStats, more: pa.Table) -> None:
         """Add the statistics of a later range, and further ones."""
         for figures in (later.sums(), more):
-            self._sums.add(figures)
+            self._sums.add(_by_place(figures))
         self._producers.add(later.producers())
 
     def abort(self, batches: pa.Table) -> None:
         """Count the records of already added batches whose transaction was aborted."""
-        self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))
+        self._sums.add(_by_place(_with(batches, {"abortedRecords": batches["records"]})))
 
     def sums(self) -> pa.Table:
         """Return the statistics, with the columns of ``FIGURES``."""
@@ -147,7 +129,7 @@ class HourlyStats:
 
 
 def _by_place(figures: pa.Table) -> pa.Table:
-    return _summed(figures, _PLACE).select(FIGURES.names).cast(FIGURES)
+    return aggregated(figures, _PLACE, _ADDED).select(FIGURES.names).cast(FIGURES)
 
 
 def _figures(batches: pa.Table) -> pa.Table:
@@ -173,12 +155,6 @@ def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
     return pa.table({name: known.get(name, nothing) for name in FIGURES.names}).cast(FIGURES)
 
 
-def _summed(figures: pa.Table, by: Collection[str]) -> pa.Table:
-    """Return one row for each combination of the ``by`` columns."""
-    found = figures.group_by(list(by)).aggregate(list(_ADDED.items()))
-    return found.rename_columns({f"{name}_{how}": name for name, how in _ADDED.items()})
-
-
 def _distinct(rows: pa.Table) -> pa.Table:
     return rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
 
@@ -201,7 +177,7 @@ def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: in
 
 def statistics_by(figures: pa.Table, producers: pa.Table, by: Sequence[str]) -> pa.Table:
     """Return the columns ``by`` and the statistics of ``PROFILE``, sorted; rows without a time come last."""
-    found = _summed(figures, by)
+    found = aggregated(figures, by, _ADDED)
     counted = _distinct(producers.select([*by, "producerId"]))
     numbers = counted.group_by(list(by)).aggregate([("producerId", "count")])
     content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
@@ -238,7 +214,7 @@ def _codecs(figures: pa.Table, by: Sequence[str]) -> pa.Table:
 
 def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
     """Return record count, bytes and content bytes per codec."""
-    found = _summed(figures.filter(figures["codec"].is_valid()), ["codec"])
+    found = aggregated(figures.filter(figures["codec"].is_valid()), ["codec"], _ADDED)
     return [
         {
             "codec": row["codec"],
@@ -253,7 +229,7 @@ def by_codec(figures: pa.Table) -> list[dict[str, Any]]:
 def by_segment(figures: pa.Table, bases: Iterable[int]) -> list[dict[str, Any]]:
     """Return bytes, oldest and newest timestamp of the segments with these base offsets, including empty ones."""
     names = ["segment", "bytes", "oldestMs", "newestMs"]
-    found = {row["segment"]: row for row in _summed(figures, ["segment"]).select(names).to_pylist()}
+    found = {row["segment"]: row for row in aggregated(figures, ["segment"], _ADDED).select(names).to_pylist()}
     empty = {"bytes": 0, "oldestMs": None, "newestMs": None}
     return [found.get(base, {"segment": base, **empty}) for base in bases]
 

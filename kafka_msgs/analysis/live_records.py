@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
+from kafka_msgs.analysis.arrow_tables import one_array, replaced
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 
 __all__ = [
@@ -120,7 +121,7 @@ class LiveRecords:
         counting = order.last_rows(pc.equal(roles, EFFECTIVE))
         offsets = _with_role(rows.take(counting), EFFECTIVE)
         groups = rows.take(order.last_rows(pc.equal(roles, GROUP_RECORD)))
-        deleted = pc.and_(pc.equal(roles, EFFECTIVE), _one(rows["value"]).is_null())
+        deleted = pc.and_(pc.equal(roles, EFFECTIVE), one_array(rows["value"]).is_null())
         deletions = rows.take(order.last_rows(deleted))
         commits = _commits_alive(rows, roles, deletions)
         first = _with_role(rows.take(order.first_rows(commits, rows["segment"])), FIRST_COMMIT)
@@ -137,21 +138,21 @@ class LiveRecords:
 
         Markers and aborted rows lose their role.
         """
-        roles = _one(rows["role"])
+        roles = one_array(rows["role"])
         concerned = pc.is_in(roles, _IN_TRANSACTIONS)
         if not pc.any(concerned).as_py():
             return roles
         names = ["role", "offset", "producer", "stands_for"]
         found = rows.select(names).filter(concerned).combine_chunks()
-        is_marker = pc.is_in(_one(found["role"]), _MARKERS)
-        markers = pc.if_else(is_marker, _one(found["role"]), pa.scalar(None, pa.int8()))
-        outcome = next_markers(_one(found["producer"]), _one(found["offset"]), markers)
+        is_marker = pc.is_in(one_array(found["role"]), _MARKERS)
+        markers = pc.if_else(is_marker, one_array(found["role"]), pa.scalar(None, pa.int8()))
+        outcome = next_markers(one_array(found["producer"]), one_array(found["offset"]), markers)
         for marker, name in ((COMMITS, "committed"), (ABORTS, "aborted")):
-            of_client = pc.and_(pc.equal(outcome, marker), pc.is_in(_one(found["role"]), _OPEN))
+            of_client = pc.and_(pc.equal(outcome, marker), pc.is_in(one_array(found["role"]), _OPEN))
             setattr(self, name, getattr(self, name) + int(pc.sum(found["stands_for"].filter(of_client)).as_py() or 0))
-        counts = pc.and_(pc.equal(outcome, COMMITS), pc.equal(_one(found["role"]), UNDECIDED))
+        counts = pc.and_(pc.equal(outcome, COMMITS), pc.equal(one_array(found["role"]), UNDECIDED))
         after = pc.if_else(counts, pa.scalar(EFFECTIVE, pa.int8()), pa.scalar(None, pa.int8()))
-        after = pc.if_else(outcome.is_null(), _one(found["role"]), after)
+        after = pc.if_else(outcome.is_null(), one_array(found["role"]), after)
         return pc.replace_with_mask(roles, concerned, after)
 
 
@@ -169,8 +170,8 @@ class _Order:
     @classmethod
     def of(cls, rows: pa.Table) -> _Order:
         """Return the order of rows."""
-        order = pc.sort_indices(_one(rows["offset"]))
-        return cls(order, pc.sort_indices(order), _one(rows["key"]).dictionary_encode().indices)
+        order = pc.sort_indices(one_array(rows["offset"]))
+        return cls(order, pc.sort_indices(order), one_array(rows["key"]).dictionary_encode().indices)
 
     def last_rows(self, wanted: pa.Array) -> pa.Array:
         """Return the last wanted row of each key, in this order."""
@@ -182,7 +183,7 @@ class _Order:
 
     def _rows(self, wanted: pa.Array, which: str, more: Mapping[str, pa.ChunkedArray]) -> pa.Array:
         found = pa.table({"key": self.keys, **more, "rank": self.ranks}).filter(wanted)
-        ranks = _one(found.group_by(["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
+        ranks = one_array(found.group_by(["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
         return self.rows.take(ranks.take(pc.sort_indices(ranks)))
 
 
@@ -198,25 +199,25 @@ def rows_since(rows: pa.Table, offset: int) -> pa.Table:
 
 def _commits_alive(rows: pa.Table, roles: pa.Array, deletions: pa.Table) -> pa.Array:
     """Return which rows are non-transactional commits without a later deletion of their key."""
-    plain = pc.and_(pc.equal(roles, EFFECTIVE), pc.and_not(_one(rows["value"]).is_valid(), _one(rows["transactional"])))
+    plain = pc.and_(
+        pc.equal(roles, EFFECTIVE), pc.and_not(one_array(rows["value"]).is_valid(), one_array(rows["transactional"]))
+    )
     plain = pc.or_(plain, pc.equal(roles, FIRST_COMMIT))
     return pc.and_not(plain, _deleted_later(rows, deletions)) if deletions.num_rows else plain
 
 
 def _deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
     """Return for each row whether a later row deletes its key."""
-    at = _one(pc.index_in(rows["key"], _one(deletions["key"])))
-    return pc.fill_null(pc.less(_one(rows["offset"]), _one(deletions["offset"]).take(at)), False)
+    at = one_array(pc.index_in(rows["key"], one_array(deletions["key"])))
+    return pc.fill_null(pc.less(one_array(rows["offset"]), one_array(deletions["offset"]).take(at)), False)
 
 
 def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
     """Return pending rows. Rows with a later deletion of their key are only counted, without a key."""
     gone = _deleted_later(waiting, deletions)
     deleted = _with_role(waiting.filter(gone), UNDECIDED_DELETED)
-    for name in ("key", "value"):
-        place = ROWS.get_field_index(name)
-        nothing = pa.nulls(deleted.num_rows, ROWS.field(place).type)
-        deleted = deleted.set_column(place, ROWS.field(place), nothing)
+    nothing = pa.nulls(deleted.num_rows, pa.large_binary())
+    deleted = replaced(deleted, key=nothing, value=nothing)
     return pa.concat_tables([waiting.filter(pc.invert(gone)), deleted])
 
 
@@ -226,9 +227,8 @@ def _last_waiting(rows: pa.Table) -> pa.Table:
     columns = {"producer": rows["producer"], "key": order.keys, "rank": order.ranks, "stands_for": rows["stands_for"]}
     grouped = pa.table(columns).group_by(["producer", "key"])
     found = grouped.aggregate([("rank", "max"), ("stands_for", "sum")]).sort_by("rank_max")
-    last = rows.take(order.rows.take(_one(found["rank_max"])))
-    at = ROWS.get_field_index("stands_for")
-    return last.set_column(at, ROWS.field(at), found["stands_for_sum"])
+    last = rows.take(order.rows.take(one_array(found["rank_max"])))
+    return replaced(last, stands_for=found["stands_for_sum"])
 
 
 def _first_markers(rows: pa.Table) -> pa.Table:
@@ -237,13 +237,8 @@ def _first_markers(rows: pa.Table) -> pa.Table:
 
 
 def _valued(rows: pa.Table) -> pa.Table:
-    return rows.filter(_one(rows["value"]).is_valid())
+    return rows.filter(one_array(rows["value"]).is_valid())
 
 
 def _with_role(rows: pa.Table, role: int) -> pa.Table:
-    return rows.set_column(0, ROWS.field("role"), pa.repeat(pa.scalar(role, pa.int8()), rows.num_rows))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, which always works with large offsets."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return replaced(rows, role=pa.repeat(pa.scalar(role, pa.int8()), rows.num_rows))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.arrow_tables import one_array
 from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.columns import decode_column
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -132,7 +133,7 @@ class EndOffsets:
     def of_columns(cls, topics: pa.Array, numbers: pa.Array, offsets: pa.Array) -> EndOffsets:
         """Return the end offsets from columns of topics, partitions and offsets."""
         places = pc.binary_join_element_wise(topics, numbers.cast(_TEXT), "/")
-        return cls(_whole(places), _whole(offsets))
+        return cls(one_array(places), one_array(offsets))
 
     def ends(self, topics: pa.Array, numbers: pa.Array) -> pa.Array:
         """Return the end offset of each partition, null if unknown."""
@@ -228,7 +229,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         "group": keys.field("group"),
         "topic": keys.field("topic"),
         "topicPartition": keys.field("partition"),
-        **{column: _field(values, name) for column, name in fields.items()},
+        **{column: pc.struct_field(values, name) for column, name in fields.items()},
         "transactional": rows["transactional"],
         "producerId": rows["producer"],
         "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),
@@ -245,15 +246,6 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
 def _known(numbers: pa.Array) -> pa.Array:
     """Return Kafka's numbers with null for -1, which means none."""
     return pc.if_else(pc.equal(numbers, _NONE), None, numbers)
-
-
-def _field(structs: pa.StructArray, name: str) -> pa.Array:
-    """Return a field of structs, null for null structs."""
-    return pc.struct_field(structs, name)
-
-
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _batch(found: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:

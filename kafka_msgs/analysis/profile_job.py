@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import field, frozen
 
+from kafka_msgs.analysis.arrow_tables import one_array, replaced
 from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
 from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, MARKERS, BatchTableWriter, directory_of
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
@@ -154,9 +155,8 @@ class TopicProfile:
         before = pa.array([self._last.get(base) for base in segments.to_pylist()], pa.int64())
         continued = pc.and_(waiting["first"], before.is_valid()).combine_chunks()
         late = pc.and_(continued, pc.fill_null(pc.less(waiting["firstTimestampMs"].combine_chunks(), before), False))
-        order, first = ROWS.get_field_index("outOfOrder"), ROWS.get_field_index("first")
-        waiting = waiting.set_column(order, ROWS.field(order), pc.add(waiting["outOfOrder"], late.cast(pa.int64())))
-        waiting = waiting.set_column(first, ROWS.field(first), pc.and_not(waiting["first"], continued))
+        order, first = pc.add(waiting["outOfOrder"], late.cast(pa.int64())), pc.and_not(waiting["first"], continued)
+        waiting = replaced(waiting, outOfOrder=order, first=first)
         self._figures.merge(figures, late_at(waiting.filter(late)))
         self._figures.abort(self._batches.merge(waiting, later._batches.markers))
         self._last |= later._last
@@ -179,7 +179,11 @@ class TopicProfile:
         first = pa.concat_arrays([pa.array([seen is None]), pc.not_equal(segments[1:], segments[:-1])])
         late = pc.and_not(pc.fill_null(pc.less(data["firstTimestampMs"].combine_chunks(), before), False), first)
         self._last |= _last_by_segment(segments, times)
-        return _replaced(rows, data, pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64())), first)
+        order = pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64()))
+        mask = pc.invert(rows["control"]).combine_chunks()
+        columns = {"outOfOrder": order, "first": first}
+        found = {name: pc.replace_with_mask(one_array(rows[name]), mask, each) for name, each in columns.items()}
+        return replaced(rows, **found)
 
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
@@ -257,16 +261,6 @@ def _last_by_segment(segments: pa.Array, times: pa.Array) -> dict[int, int]:
     """Return the last time of each segment, given rows in log order."""
     ends = pc.indices_nonzero(pa.concat_arrays([begins(segments)[1:], pa.array([True])]))
     return dict(zip(segments.take(ends).to_pylist(), times.take(ends).to_pylist(), strict=True))
-
-
-def _replaced(rows: pa.Table, data: pa.Table, late: pa.Array, first: pa.Array) -> pa.Table:
-    """Return batches with ``outOfOrder`` and ``first`` replaced in the client batches."""
-    mask = pc.invert(rows["control"]).combine_chunks()
-    for name, values in (("outOfOrder", late), ("first", first)):
-        at = ROWS.get_field_index(name)
-        column = pc.replace_with_mask(rows[name].combine_chunks(), mask, values)
-        rows = rows.set_column(at, ROWS.field(at), column)
-    return rows
 
 
 TOPIC_PROFILE: Final = Job(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from attrs import asdict
+
 from kafka_msgs.analysis.in_memory import ReadProblem
 from kafka_msgs.analysis.lag_status import with_statuses
 from kafka_msgs.log.log_directory import Partition
@@ -12,6 +14,7 @@ from kafka_msgs.log.timestamps import LocalTimes, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.skew import member_part
+from kafka_msgs.report.sections.table_building import table_from
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
@@ -40,41 +43,16 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
 def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
     """Return the committed offsets of groups as rows for ``kafka_msgs.report.sections.lag``."""
     return [
-        {
-            "group": group.description.group_id,
-            "topic": each.topic,
-            "topicPartition": each.partition,
-            "committedOffset": each.offset,
-            "endOffset": each.end_offset,
-            "lag": each.lag,
-            "ahead": each.ahead,
-            "metadata": each.metadata,
-            "commitTimestampMs": each.commit_timestamp,
-            "firstCommitMs": each.first_commit_timestamp,
-            "firstCommitOffset": each.first_commit_offset,
-            "history": each.history,
-        }
+        {"group": group.description.group_id, **each.row(), "history": each.history}
         for group in groups
         for each in group.served
     ]
 
 
 def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
-    rows = [
-        (
-            each.description.group_id,
-            each.description.kind,
-            each.description.state,
-            each.description.epoch,
-            len(each.description.members),
-            len(each.served),
-            each.lag,
-            each.last_commit,
-        )
-        for each in groups
-    ]
+    rows = [{**each.row(), "lastCommit": each.last_commit} for each in groups]
     columns = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "lastCommit")
-    return Table("Groups", columns, tuple(rows), kinds={"lastCommit": "time"})
+    return table_from("Groups", rows, {**dict.fromkeys(columns), "lastCommit": "time"})
 
 
 def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
@@ -90,5 +68,5 @@ def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
 
 
 def _problems(problems: Iterable[ReadProblem]) -> Table:
-    rows = [(each.topic, each.partition, each.offset, each.reason) for each in problems]
-    return Table("Problems", ("topic", "partition", "offset", "problem"), tuple(rows))
+    rows = [{**asdict(each), "problem": each.reason} for each in problems]
+    return table_from("Problems", rows, dict.fromkeys(("topic", "partition", "offset", "problem")))

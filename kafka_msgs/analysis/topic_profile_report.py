@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from attrs import evolve
-
+from kafka_msgs.analysis.arrow_tables import aggregated
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.hourly_stats import PROFILE, SUMMED
-from kafka_msgs.analysis.job import REPORT_ROWS
 from kafka_msgs.analysis.profile_job import PROBLEMS, ProfileSummary
 from kafka_msgs.analysis.topic_profile import ProfileRead
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.metadata_log_state import MetadataLogState, read_metadata_log_state
 from kafka_msgs.log.timestamps import newest_of
-from kafka_msgs.report import BarPlot, Report, ReportPart, Section, Table, by_hour, report_of
+from kafka_msgs.report import Report, ReportPart, Section, Table, by_hour, report_of
 from kafka_msgs.report.sections.retention import retention_part
 from kafka_msgs.report.sections.skew import broker_part, partition_part
+from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["read_profile_report", "topic_profile_report"]
 
@@ -43,18 +42,24 @@ def topic_profile_report(
     topics = _topics(found)
     profile = [{**row, "hour": row["hourMs"]} for row in found.largest]
     sections: list[Section | ReportPart] = [
-        _table("Topics", ("topic", "partitions", *SUMMED), topics[:REPORT_ROWS], len(topics)),
-        *_size_plot(topics[:_SHOWN_TOPICS]),
+        first_rows("Topics", ("topic", "partitions", *SUMMED), topics),
+        *bars(
+            "Bytes of each topic",
+            "bytes.svg",
+            topics,
+            lambda row: str(row["topic"]),
+            {"stored": "bytes", "content": "contentBytes"},
+            "bytes",
+            most=_SHOWN_TOPICS,
+            which="largest topics",
+        ),
         *_hours_plot(found),
         retention_part(found.segments, cluster.configs, newest, total=found.segment_count),
         partition_part(partitions),
         broker_part(partitions, placements),
         _codecs(found),
-        evolve(
-            _table("Partitions and hours, the largest first", _SHOWN_PROFILE, profile, found.rows),
-            kinds={"hour": "time"},
-        ),
-        _table("Problems", PROBLEMS.names, problems, problem_count),
+        first_rows("Partitions and hours, the largest first", _SHOWN_PROFILE, profile, found.rows, hour="time"),
+        first_rows("Problems", PROBLEMS.names, problems, problem_count),
     ]
     return report_of("What is in topics", sections)
 
@@ -75,26 +80,13 @@ def read_profile_report(profile: ProfileRead, partitions: Sequence[Partition]) -
         for each in profile.problems
     ]
     cluster = read_metadata_log_state(partitions)
-    return topic_profile_report(profile.summary, problems[:REPORT_ROWS], len(problems), cluster)
-
-
-def _table(title: str, columns: Sequence[str], rows: Rows, total: int) -> Table:
-    return Table(title, tuple(columns), tuple(tuple(row[name] for name in columns) for row in rows), total=total)
+    return topic_profile_report(profile.summary, problems, len(problems), cluster)
 
 
 def _topics(found: ProfileSummary) -> Rows:
-    sums = found.partitions.group_by("topic").aggregate([("partition", "count"), *((name, "sum") for name in SUMMED)])
-    names = {"topic": "topic", "partition_count": "partitions", **{f"{name}_sum": name for name in SUMMED}}
-    rows = sums.rename_columns([names[name] for name in sums.column_names]).to_pylist()
+    sums = aggregated(found.partitions, ["topic"], {"partition": "count", **dict.fromkeys(SUMMED, "sum")})
+    rows = ({**row, "partitions": row["partition"]} for row in sums.to_pylist())
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"]))
-
-
-def _size_plot(by_size: Rows) -> list[Section]:
-    series = {"stored": [row["bytes"] for row in by_size], "content": [row["contentBytes"] for row in by_size]}
-    labels = [row["topic"] for row in by_size]
-    note = f"the {_SHOWN_TOPICS} largest topics" if len(by_size) == _SHOWN_TOPICS else ""
-    plot = BarPlot(title="Bytes of each topic", file="bytes.svg", labels=labels, series=series, unit="bytes", note=note)
-    return [plot] if by_size else []
 
 
 def _hours_plot(found: ProfileSummary) -> list[Section]:
@@ -112,4 +104,4 @@ def _codecs(found: ProfileSummary) -> Table:
         {"topic": topic, "codec": codec, **sums, "ratio": sums["contentBytes"] / sums["bytes"]}
         for (topic, codec), sums in sorted(found.codecs.items())
     ]
-    return _table("Codecs", ("topic", "codec", "records", "bytes", "ratio"), rows[:REPORT_ROWS], len(rows))
+    return first_rows("Codecs", ("topic", "codec", "records", "bytes", "ratio"), rows)

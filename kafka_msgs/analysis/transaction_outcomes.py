@@ -8,6 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_msgs.analysis.arrow_tables import one_array
+
 __all__ = ["first_markers", "next_markers"]
 
 
@@ -19,7 +21,7 @@ def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> p
     table = pa.table({"producer": producers, "offset": offsets, "marker": markers})
     order = pc.sort_indices(table, [("producer", "ascending"), ("offset", "ascending")])
     ordered = table.take(order).combine_chunks()
-    producer, marker = _one(ordered["producer"]), _one(ordered["marker"])
+    producer, marker = one_array(ordered["producer"]), one_array(ordered["marker"])
     following = pc.fill_null_backward(marker)
     whose = pc.fill_null_backward(pc.if_else(marker.is_valid(), producer, pa.scalar(None, producer.type)))
     same = pc.fill_null(pc.equal(whose, producer), False)
@@ -30,8 +32,4 @@ def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> p
 def first_markers(markers: pa.Table, producer: str, offset: str) -> pa.Table:
     """Return the first of the markers of each producer, given the names of the columns."""
     first = markers.group_by(producer).aggregate([(offset, "min")])[f"{offset}_min"]
-    return markers.filter(pc.is_in(markers[offset], _one(first))).combine_chunks()
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks()
+    return markers.filter(pc.is_in(markers[offset], one_array(first))).combine_chunks()

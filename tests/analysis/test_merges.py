@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import pyarrow as pa
@@ -16,10 +16,9 @@ from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.analysis import live_records
 from kafka_msgs.analysis.commit_windows import CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
-from kafka_msgs.analysis.latest_records import LatestRecords
 from kafka_msgs.analysis.offset_tables import EndOffsets, described_groups, with_first_commits
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS, ClassifiedRecords, classify
-from kafka_msgs.analysis.reducer import Reducer
+from kafka_msgs.analysis.share_offsets import LatestRecords
 from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.records import NO_PRODUCER, InternalRecord, TopicRecord
@@ -34,7 +33,16 @@ from kafka_msgs.messages.transaction_log_value import TransactionLogValue
 from tests.support.offsets_topic import TOPIC, Item, OffsetsTopic, end, write_items
 from tests.support.recordings import GROUP_LOGS
 
-R = TypeVar("R", bound=Reducer[Any])
+
+class Reducer(Protocol):
+    """The interface of reducers."""
+
+    def add(self, batch: Any, /) -> Any: ...
+    def merge(self, later: Any, /) -> Any: ...
+    def checkpoint(self) -> Any: ...
+
+
+R = TypeVar("R", bound=Reducer)
 T = TypeVar("T")
 ENDS = EndOffsets.of({(name, 0): 10_000 for name in "abcdefghijklmnopqrstuvwxyz"})
 

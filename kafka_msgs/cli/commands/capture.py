@@ -23,7 +23,6 @@ from kafka_msgs.report.sections.table_building import grouped
 __all__ = ["capture_command"]
 
 _API: Final = ("apiKey", "version")
-_QUANTILES: Final = tuple(f"p{share * 100:g}Us" for share in QUANTILES)
 
 
 @click.command("capture")
@@ -92,13 +91,13 @@ class _Rows:
 
 def _apis(found: CaptureTables) -> Iterator[dict[str, Any]]:
     """Yield the statistics of each API and version, with its errors by name and the names of its clients."""
-    errors, clients = (grouped(rows, *_API) for rows in (found.errors, found.clients))
-    for place, (row,) in sorted(grouped(found.summary, *_API).items()):
+    errors, clients = (grouped(rows, *_API) for rows in (found.tables["errors"], found.tables["clients"]))
+    for place, (row,) in sorted(grouped(found.tables["summary"], *_API).items()):
         named = [each for each in clients[place] if each["clientId"] is not None]
         yield {
             "api": row["api"] or row["apiKey"],
             **{name: row[name] for name in ("version", "exchanges", "answered")},
-            **{name: None if row[name] is None else round(row[name]) for name in _QUANTILES},
+            **{name: None if row[name] is None else round(row[name]) for name in QUANTILES},
             **{name: row[name] for name in ("maxUs", "requestBytes", "responseBytes", "problems")},
             "errors": {each["name"] or str(each["code"]): each["count"] for each in errors.get(place, ())},
             "clients": [each["clientId"] for each in sorted(named, key=lambda each: -each["exchanges"])],
@@ -108,7 +107,7 @@ def _apis(found: CaptureTables) -> Iterator[dict[str, Any]]:
 def _summary(found: CaptureTables) -> dict[str, Any]:
     faults = {kind: counts for kind, counts in found.kinds.items() if kind != UNDECODED}
     return {
-        **{name: sum(row[name] for row in found.summary) for name in ("exchanges", "answered", "problems")},
+        **{name: sum(row[name] for row in found.tables["summary"]) for name in ("exchanges", "answered", "problems")},
         "faults": {kind: count for kind, (count, _) in faults.items()},
         "faultBytes": {kind: size for kind, (_, size) in faults.items()},
     }

@@ -140,21 +140,9 @@ def _print(output_format: str, rows: Sequence[dict[str, Any]], *, members: bool)
 
 
 def _group(group: GroupWithOffsets) -> dict[str, Any]:
-    described = group.description
-    return {
-        "group": described.group_id,
-        "kind": described.kind,
-        "protocol": described.protocol_type,
-        "state": described.state,
-        "epoch": described.epoch,
-        "members": len(described.members),
-        "partitions": len(group.served),
-        "lag": group.lag,
-        "ahead": group.ahead,
-        "lastCommitTimestamp": group.last_commit,
-        "lastCommitTime": iso_of_ms(group.last_commit),
-        "lastCommit": short_time(group.last_commit),
-    }
+    time = group.last_commit
+    times = {"lastCommitTimestamp": time, "lastCommitTime": iso_of_ms(time), "lastCommit": short_time(time)}
+    return {**group.row(), **times}
 
 
 def _member(group: GroupWithOffsets, member: MemberDescription, names: dict[str, str]) -> dict[str, Any]:

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["profile_command"]
 
 _PLACE: Final = ("topic", "partition", "hour")
-_COLUMNS: Final = (
-    "records", "batches", "bytes", "contentBytes", "ratio", "codecs", "meanKeySize", "maxKeySize", "meanValueSize",
-    "maxValueSize", "withoutKey", "tombstones", "producers", "transactions", "abortedTransactions", "abortedRecords",
-    "outOfOrder", "firstOffset", "lastOffset",
-)  # fmt: skip
 _IN_TABLE: Final = ("records", "bytes", "ratio", "codecs", "tombstones", "abortedRecords", "outOfOrder")
 
 
@@ -53,6 +48,7 @@ def profile_command(
     Example: kafka-msgs profile --log-dirs /var/lib/kafka orders
     """
     require_arrow("--log-dirs")
+    from kafka_msgs.analysis.hourly_stats import STATISTICS
     from kafka_msgs.analysis.topic_profile import read_profile
 
     partitions = partitions_in(log_dirs)
@@ -63,7 +59,7 @@ def profile_command(
     with progress_over([segment.path for partition in requested for segment in partition.segments]) as progress:
         profile = read_profile(requested, progress=progress)
     place = _PLACE[: _PLACE.index(by) + 1]
-    print_listing(output_format, (*place, *_COLUMNS), _rows(profile, place), in_table=(*place, *_IN_TABLE))
+    print_listing(output_format, (*place, *STATISTICS.names), _rows(profile, place), in_table=(*place, *_IN_TABLE))
     if report_dir is not None:
         from kafka_msgs.analysis.topic_profile_report import read_profile_report
 

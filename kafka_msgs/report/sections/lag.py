@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka_msgs.internal_topics.streams_metadata import decode_streams_metadata
-from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.model import Kind, ReportPart, Section
 from kafka_msgs.report.sections.lag_metrics import group_totals, lag_metrics, topic_totals, worst_status
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
+    bars,
     grouped,
     largest_first,
     subset_note,
@@ -92,7 +93,15 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
             _shown(_GROUPS, statuses),
             subset_note(rows, total, "the largest lags"),
         ),
-        *_plot(by_age),
+        *bars(
+            "Lag of each group in time",
+            "lag-time.svg",
+            [row for row in by_age if row["lagSeconds"] is not None],
+            lambda row: str(row["group"]),
+            {"lag": "lagSeconds"},
+            "age of the oldest record that is not consumed, in seconds",
+            most=_SHOWN_GROUPS,
+        ),
         table_from("Lag in time and trend, the longest first", worst, _shown(_TIME, statuses), _NOTE, total),
     ]
     if streams:
@@ -103,18 +112,6 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
 def _shown(kinds: Mapping[str, Kind | None], statuses: Mapping[str, str]) -> dict[str, Kind | None]:
     """Return the columns of a table, without the status if no row has one."""
     return {name: kind for name, kind in kinds.items() if statuses or name != "status"}
-
-
-def _plot(groups: Rows) -> list[Section]:
-    shown = [row for row in groups if row["lagSeconds"] is not None][:_SHOWN_GROUPS]
-    bars = BarPlot(
-        title="Lag of each group in time",
-        file="lag-time.svg",
-        labels=[row["group"] for row in shown],
-        series={"lag": [row["lagSeconds"] for row in shown]},
-        unit="age of the oldest record that is not consumed, in seconds",
-    )
-    return [bars] if shown else []
 
 
 def with_times(row: Row, as_of: int | None) -> dict[str, Any]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import pstdev
 from typing import Any, Final
 
-from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
+from kafka_msgs.report.model import Kind, ReportPart, Section
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
+    bars,
     grouped,
     largest_first,
-    measure_spread,
     metrics_of,
     subset_note,
     table_from,
@@ -79,19 +80,29 @@ def partition_part(rows: Rows, total: int | None = None) -> ReportPart:
 
 
 def _topic(name: str, rows: Rows) -> dict[str, Any]:
-    sizes, records = measure_spread([row["bytes"] for row in rows]), measure_spread([row["records"] for row in rows])
+    sizes, records = [row["bytes"] for row in rows], [row["records"] for row in rows]
     largest = max(rows, key=lambda row: (row["bytes"], -row["partition"]))
     return {
         "topic": name,
         "partitions": len(rows),
-        "bytes": sum(row["bytes"] for row in rows),
+        "bytes": sum(sizes),
         "largestPartition": largest["partition"],
         "largestBytes": largest["bytes"],
-        "skew": sizes.skew,
-        "variation": sizes.variation,
-        "records": sum(row["records"] for row in rows),
-        "recordSkew": records.skew,
+        "skew": _skew(sizes),
+        "variation": _variation(sizes),
+        "records": sum(records),
+        "recordSkew": _skew(records),
     }
+
+
+def _skew(values: Sequence[float]) -> float | None:
+    """Return the maximum divided by the mean: 1 means perfectly even. None for a mean of 0."""
+    return max(values) * len(values) / sum(values) if any(values) else None
+
+
+def _variation(values: Sequence[float]) -> float | None:
+    """Return the standard deviation divided by the mean: 0 means perfectly even. None for a mean of 0."""
+    return pstdev(values) * len(values) / sum(values) if any(values) else None
 
 
 def broker_part(rows: Rows, placements: Mapping[tuple[str, int], tuple[int, Sequence[int]]]) -> ReportPart:
@@ -120,18 +131,20 @@ def _count(broker: dict[str, Any], number: str, size: str, value: int) -> None:
 
 
 def _broker_sections(brokers: Rows) -> list[Section]:
-    skew = measure_spread([row["preferredBytes"] for row in brokers]).skew
+    skew = _skew([row["preferredBytes"] for row in brokers])
     note = "as the metadata log has it; preferred: the first replica, which leads where it can"
     known = "" if skew is None else f"; preferredBytes of the largest broker by the mean: {skew:.2f}"
     table = table_from("Skew between brokers", brokers, _BROKER, note + known)
-    shown = largest_first(brokers, "replicaBytes", "broker")[:_SHOWN_BROKERS]
-    columns = {"preferred leader": "preferredBytes", "replica": "replicaBytes"}
-    series = {name: [row[column] for row in shown] for name, column in columns.items()}
-    labels = [f"broker {row['broker']}" for row in shown]
-    return [
-        table,
-        BarPlot(title="Bytes of each broker", file="brokers.svg", labels=labels, series=series, unit="bytes"),
-    ]
+    plot = bars(
+        "Bytes of each broker",
+        "brokers.svg",
+        largest_first(brokers, "replicaBytes", "broker"),
+        lambda row: f"broker {row['broker']}",
+        {"preferred leader": "preferredBytes", "replica": "replicaBytes"},
+        "bytes",
+        most=_SHOWN_BROKERS,
+    )
+    return [table, *plot]
 
 
 def member_part(rows: Rows, total: int | None = None) -> ReportPart:
@@ -157,6 +170,6 @@ def _members(name: str, rows: Rows) -> dict[str, Any]:
         "assigned": sum(counts),
         "fewest": min(counts),
         "most": max(counts),
-        "skew": measure_spread(counts).skew,
+        "skew": _skew(counts),
         "idle": counts.count(0),
     }

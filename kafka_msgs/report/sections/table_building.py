@@ -1,23 +1,21 @@
-"""Conversion of rows to tables and metrics, and measures of skew."""
+"""Conversion of rows to tables and metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import sqrt
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
-from attrs import frozen
-
 from kafka_msgs.report.metric_definitions import DEFINITIONS
-from kafka_msgs.report.model import Kind, Metric, Sample, Table, metric
+from kafka_msgs.report.model import BarPlot, Kind, Metric, Sample, Section, Table, metric
 
 __all__ = [
     "Row",
     "Rows",
-    "Spread",
+    "bars",
+    "first_rows",
     "grouped",
     "largest_first",
-    "measure_spread",
     "metrics_of",
     "subset_note",
     "table_from",
@@ -27,29 +25,8 @@ Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 _SHOWN: Final = 500
 """The number of rows of a table that a page shows."""
-
-
-@frozen
-class Spread:
-    """The spread of values: ``skew`` is the maximum divided by the mean; 1 means perfectly even.
-
-    ``variation`` is the standard deviation divided by the mean; 0 means perfectly even. For a mean of 0, ``skew`` and
-    ``variation`` are None.
-    """
-
-    mean: float
-    largest: float
-    skew: float | None
-    variation: float | None
-
-
-def measure_spread(values: Sequence[float]) -> Spread:
-    """Return the spread of one or more non-negative values."""
-    mean = sum(values) / len(values)
-    if not mean:
-        return Spread(mean, max(values), None, None)
-    deviation = sqrt(sum((each - mean) ** 2 for each in values) / len(values))
-    return Spread(mean, max(values), max(values) / mean, deviation / mean)
+_FIRST: Final = 50
+"""The number of rows of a table that has more rows elsewhere."""
 
 
 def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -84,6 +61,51 @@ def table_from(
     shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
     known = {column: kind for column, kind in kinds.items() if kind is not None}
     return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
+
+
+def first_rows(title: str, columns: Sequence[str], rows: Rows, total: int | None = None, **kinds: Kind) -> Table:
+    """Return a table of the first rows, as an extract of ``total`` rows, by default of all ``rows``.
+
+    ``kinds`` are the kinds of columns that cannot be derived from their values.
+    """
+    shown = tuple(tuple(row[column] for column in columns) for row in rows[:_FIRST])
+    return Table(title, tuple(columns), shown, kinds=kinds, total=len(rows) if total is None else total)
+
+
+def bars(
+    title: str,
+    file: str,
+    rows: Rows,
+    label: Callable[[Row], str],
+    series: Mapping[str, str],
+    unit: str,
+    *,
+    most: int,
+    which: str = "",
+    least: float | None = None,
+) -> list[Section]:
+    """Return a plot of the first ``most`` rows, or no plot without rows. ``series`` maps names to columns.
+
+    ``which`` describes the shown rows, if there are as many. With ``least``, the smallest shown value, the axis is
+    logarithmic: such an axis has no 0.
+    """
+    shown = rows[:most]
+    values = {
+        name: [
+            value if least is None or value is None else max(value, least) for value in map(itemgetter(column), shown)
+        ]
+        for name, column in series.items()
+    }
+    plot = BarPlot(
+        title=title,
+        file=file,
+        labels=list(map(label, shown)),
+        series=values,
+        unit=unit,
+        log=least is not None,
+        note=f"the {most} {which}" if which and len(shown) == most else "",
+    )
+    return [plot] if shown else []
 
 
 def subset_note(rows: Rows, total: int | None, which: str, note: str = "") -> str:

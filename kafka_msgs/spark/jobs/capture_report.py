@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_msgs.analysis.capture_report import captures_report
-from kafka_msgs.analysis.capture_stats import COLUMNS, PROBLEM_COLUMNS, UNDECODED, CaptureStats
+from kafka_msgs.analysis.capture_stats import COLUMNS, PROBLEM_COLUMNS, QUANTILES, TABLES, UNDECODED, CaptureStats
 from kafka_msgs.report import Report
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
 from kafka_msgs.spark.spark_types import spark_type
@@ -25,36 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "JOB", "capture_report", "exchanges_frame"]
 
-_API: Final = {"apiKey": pa.int32(), "api": pa.string(), "version": pa.int32()}
-_LATENCIES: Final = {**dict.fromkeys(("p50Us", "p90Us", "p99Us"), pa.float64()), "maxUs": pa.int64()}
-_CLIENT: Final = {"clientId": pa.string()}
-_TEXT: Final = {"name": pa.string()}
-
-
-def _counts(*names: str) -> dict[str, pa.DataType]:
-    return dict.fromkeys(names, pa.int64())
-
-
-_BYTES: Final = _counts("requestBytes", "responseBytes")
-_SIZES: Final = dict.fromkeys(("maxRequestSize", "maxResponseSize"), pa.int32())
+_TYPES: Final = {
+    **dict.fromkeys(("api", "name", "clientId", "software"), pa.string()),
+    **dict.fromkeys(("apiKey", "version", "code", "maxRequestSize", "maxResponseSize"), pa.int32()),
+    **dict.fromkeys(QUANTILES, pa.float64()),
+}
+"""The types of columns other than counts."""
 _SCHEMAS: Final = {
-    "summary": pa.schema(
-        {
-            **_API, **_counts("exchanges", "answered"), **_LATENCIES, **_BYTES, **_SIZES,
-            **_counts("problems", "errors", "clients"),
-        }
-    ),
-    "errors": pa.schema({**_API, "code": pa.int32(), **_TEXT, **_counts("count")}),
-    "clients": pa.schema({**_CLIENT, **_API, **_counts("exchanges", "hosts", "maxUs"), **_BYTES}),
-    "slow_clients": pa.schema(
-        {
-            **_CLIENT, "software": pa.string(), **_counts("hosts", "connections", "exchanges", "answered", "measured"),
-            **_LATENCIES, **_counts("throttled", "throttleMs", "errors", "problems"),
-        }
-    ),
-    "seconds": pa.schema({**_counts("secondMs"), "api": pa.string(), **_counts("exchanges", "maxUs")}),
-}  # fmt: skip
-"""The tables that the reducer returns, by the name of its method."""
+    table: pa.schema([(name, _TYPES.get(name, pa.int64())) for name in names]) for table, names in TABLES.items()
+}
 
 
 def exchanges_frame(spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]) -> DataFrame:
@@ -119,7 +98,7 @@ def _from_states(tables: Tables, function: Callable[[CaptureStats], pa.RecordBat
 
 
 def _rows(name: str, stats: CaptureStats) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(getattr(stats, name)(), schema=_SCHEMAS[name])
+    return pa.RecordBatch.from_pylist(stats.table(name), schema=_SCHEMAS[name])
 
 
 def _seconds(tables: Tables) -> DataFrame:
@@ -160,10 +139,7 @@ JOB: Final = DataFrameJob(
     steps=(
         TableStep("facts", _facts),
         TableStep("states", _states),
-        TableStep("summary", _table("summary")),
-        TableStep("errors", _table("errors")),
-        TableStep("clients", _table("clients")),
-        TableStep("slowClients", _table("slow_clients")),
+        *(TableStep(name, _table(name)) for name in TABLES if name != "seconds"),
         TableStep("seconds", _seconds),
         TableStep("problems", _problems),
     ),

@@ -1,0 +1,56 @@
+"""Operations on Arrow tables that reducers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from attrs import define, field
+
+__all__ = ["ReducingBuffer", "aggregated", "one_array", "replaced"]
+
+R = TypeVar("R", pa.Table, pa.RecordBatch)
+
+
+def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def replaced(rows: R, **columns: pa.Array | pa.ChunkedArray) -> R:
+    """Return rows with other values in some columns, and the same schema."""
+    for name, values in columns.items():
+        at = rows.schema.get_field_index(name)
+        rows = rows.set_column(at, rows.schema.field(at), values)
+    return rows
+
+
+def aggregated(rows: pa.Table, by: Sequence[str], functions: Mapping[str, str]) -> pa.Table:
+    """Return a row for each combination of the columns ``by``. Columns keep their names in spite of ``functions``."""
+    found = rows.group_by(list(by)).aggregate(list(functions.items()))
+    return found.rename_columns({f"{name}_{function}": name for name, function in functions.items()})
+
+
+@define
+class ReducingBuffer:
+    """Rows that are reduced once the new rows are as many as the kept ones, so that the time stays linear."""
+
+    rows: pa.Table
+    reduce: Callable[[pa.Table], pa.Table]
+    size: int
+    _new: list[pa.Table] = field(factory=list)
+    _count: int = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows that are reduced already."""
+        self._new.append(rows)
+        self._count += rows.num_rows
+        if self._count >= max(self.size, self.rows.num_rows):
+            self.all()
+
+    def all(self) -> pa.Table:
+        """Return all rows, reduced."""
+        self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
+        self._new, self._count = [], 0
+        return self.rows
