@@ -184,7 +184,7 @@ def _place(file: LogFile) -> Place | None:
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the growing partitions of a plan, with the reader of a table."""
+    """Reads the growing partitions of a plan, with the reader of a table. The checkpoint contains the offsets."""
 
     def __init__(self, reader: LogReader, fails_on_data_loss: bool, max_offsets: int | None) -> None:
         self.plan: ReadPlan = reader.plan
@@ -250,9 +250,6 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a split."""
         return self.reader.read(partition)
-
-    def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint contains the offsets."""
 
     def _now(self) -> _TailedLog:
         return _TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
