@@ -88,17 +88,8 @@ def _homes(package: str) -> Iterator[tuple[str, Path]]:
 def _archive(directory: Path, name: str, home: Path) -> Path:
     archive = directory / f"{name}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as written:
-        for path in _files(home):
-            written.write(path, path.relative_to(home))
+        for path in sorted(home.rglob("*")):
+            inner, is_shipped = path.relative_to(home), path.suffix in _SUFFIXES or path.name == _METADATA
+            if is_shipped and path.is_file() and _LEFT_OUT.isdisjoint(inner.parts):
+                written.write(path, inner)
     return archive
-
-
-def _files(home: Path) -> Iterator[Path]:
-    for path in sorted(home.rglob("*")):
-        inner = path.relative_to(home)
-        if (
-            (path.suffix in _SUFFIXES or path.name == _METADATA)
-            and path.is_file()
-            and _LEFT_OUT.isdisjoint(inner.parts)
-        ):
-            yield path

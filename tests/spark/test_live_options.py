@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -255,3 +256,16 @@ def test_metrics_are_the_distance_of_each_partition_to_its_end() -> None:
     }
     assert offsets_behind_latest({"endOffset": end, "latestOffset": None}) == {}
     assert offsets_behind_latest({"endOffset": None, "latestOffset": latest}) == {}
+
+
+def test_a_repeated_batch_of_a_transactional_stream_is_written_once(broker: EmbeddedBroker) -> None:
+    with Admin(broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("written", 1, 1)]).all()
+    schema = StructType().add("key", "binary").add("value", "string")
+    rows = pa.RecordBatch.from_pylist([{"key": b"1", "value": "a"}, {"key": None, "value": "b"}])
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "written", "transactionalId": "sink"}
+    writer: Any = pickle.loads(pickle.dumps(KafkaLiveSource(options).streamWriter(schema, overwrite=False)))
+    assert [writer.write_once([rows], 0, batch).records for batch in (0, 0, 1)] == [2, 0, 2]
+    reader: Any = source(broker, subscribe="written", columns="key,value", isolation="read_committed").reader(NONE)
+    found = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    assert [(row["key"], row["value"]) for row in found] == [(b"1", b"a"), (None, b"b")] * 2

@@ -10,7 +10,7 @@ from pyspark.sql.types import StringType, StructType
 from kafka_msgs.client.property_table import SETTINGS
 from kafka_msgs.errors import OptionError
 from kafka_msgs.spark.sources.live import LiveReadOptions
-from kafka_msgs.spark.sources.live_writing import LiveWriteOptions
+from kafka_msgs.spark.sources.live_writing import LiveWriter
 from kafka_msgs.spark.sources.options import Options
 
 BROKER = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -24,9 +24,9 @@ def reading(**options: str) -> LiveReadOptions:
     return found
 
 
-def writing(**options: str) -> LiveWriteOptions:
+def writing(**options: str) -> LiveWriter:
     asked = Options("kafka-live", {**BROKER, "topic": "t", **options})
-    found = LiveWriteOptions.of(asked, VALUE)
+    found = LiveWriter(asked, VALUE)
     asked.done()
     return found
 

@@ -34,7 +34,7 @@ from kafka_msgs.errors import DeadlineError, OffsetPositionError
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits, TriggerLimits
 from kafka_msgs.spark.sources.live_properties import choose, keywords, progress_group
 from kafka_msgs.spark.sources.live_topics import LiveSubscription, LiveTopics, Offsets, from_json
-from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriteOptions, LiveWriter
+from kafka_msgs.spark.sources.live_writing import LiveStreamWriter, LiveWriter
 from kafka_msgs.spark.sources.log import decoded_rows
 from kafka_msgs.spark.sources.log_rows import RowMaker, RowOptions
 from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, limit_offsets, to_json
@@ -178,11 +178,11 @@ class KafkaLiveSource(OptionSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. Topics are appended to in every mode."""
-        return LiveWriter(self._parsed(lambda options: LiveWriteOptions.of(options, schema)))
+        return self._parsed(lambda options: LiveWriter(options, schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Return the writer of a stream."""
-        return LiveStreamWriter(self._parsed(lambda options: LiveWriteOptions.of(options, schema)))
+        return self._parsed(lambda options: LiveStreamWriter(options, schema))
 
 
 def _refuse(options: Options, names: tuple[str, ...], kind: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import frozen
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
@@ -23,7 +23,7 @@ from kafka_msgs.spark.sources.live_properties import choose, keywords
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.sink_rows import DATA, WHOLE, records_in, sink_topic
 
-__all__ = ["LiveCommitMessage", "LiveStreamWriter", "LiveWriteOptions", "LiveWriter"]
+__all__ = ["LiveCommitMessage", "LiveStreamWriter", "LiveWriter"]
 
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "topic": ("string",),
@@ -48,34 +48,25 @@ class LiveCommitMessage(WriterCommitMessage):
     records: int
 
 
-@frozen(kw_only=True)
-class LiveWriteOptions:
-    """The options of the sink: destination and write settings."""
+class LiveSink:
+    """Writes rows to topics. Raises ``OptionError``, including for a column that cannot be written."""
 
-    properties: Mapping[str, str] = field(repr=False)
-    topic: str | None
-    producer: Mapping[str, Any]
-    transactional_id: str | None
-
-    @classmethod
-    def of(cls, options: Options, schema: StructType) -> LiveWriteOptions:
-        """Parse the options. Raises ``OptionError``, including for a column that cannot be written."""
+    def __init__(self, options: Options, schema: StructType) -> None:
         for name in _OF_SPARK:
             options.text(name)
-        topic = sink_topic(options, schema, _COLUMNS)
-        properties = options.properties("kafka.")
-        producer = keywords(options, properties, "producer")
+        self.topic = sink_topic(options, schema, _COLUMNS)
+        self.properties = options.properties("kafka.")
+        self.producer = producer = keywords(options, self.properties, "producer")
         acks = _ACKS.get(options.choice("acks", tuple(_ACKS), ""))
         producer["acks"] = choose(options, "acks", producer.get("acks"), acks, _ACKS["all"])
         compression = options.text("compression")
         producer["compression"] = choose(options, "compression", producer.get("compression"), compression, None)
         ProducerConfig(**producer)
-        found = options.text("transactionalId")
-        if found is not None and topic is None:
+        self.transactional_id = options.text("transactionalId")
+        if self.transactional_id is not None and self.topic is None:
             options.refuse("topic", "it is needed with a transactionalId")
-        return cls(properties=properties, topic=topic, producer=producer, transactional_id=found)
 
-    def write(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
+    def write_all(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
         """Write all rows, and wait for their acknowledgement. Raises the error of the first undelivered record."""
         with Producer(ClientConfig.from_properties(self.properties), **self.producer) as producer:
             return LiveCommitMessage(self._send(producer, batches))
@@ -129,35 +120,26 @@ def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
     return left
 
 
-class LiveWriter(DataSourceArrowWriter):
+class LiveWriter(LiveSink, DataSourceArrowWriter):
     """Writes a table. A repeated Spark task writes its records again."""
 
-    def __init__(self, writing: LiveWriteOptions) -> None:
-        self.writing = writing
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        return self.write_all(iterator)
+
+
+class LiveStreamWriter(LiveSink, DataSourceStreamArrowWriter):
+    """Writes a stream. With a ``transactionalId`` the rows of a batch are written exactly once, else at least once.
+
+    Spark's commit of a batch has nothing to do, because the records are already written.
+    """
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        return self.writing.write(iterator)
-
-
-class LiveStreamWriter(DataSourceStreamArrowWriter):
-    """Writes a stream. With a ``transactionalId`` the rows of a batch are written exactly once, else at least once."""
-
-    def __init__(self, writing: LiveWriteOptions) -> None:
-        self.writing = writing
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the rows of a task."""
-        if self.writing.transactional_id is None:
-            return self.writing.write(iterator)
+        if self.transactional_id is None:
+            return self.write_all(iterator)
         context = TaskContext.get()
         batch = None if context is None else context.getLocalProperty(_BATCH)
         if context is None or batch is None:
             raise InternalError(reason="Spark does not say which batch a task belongs to")
-        return self.writing.write_once(iterator, context.partitionId(), int(batch))
-
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Do nothing: the records are already written."""
-
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Do nothing: Spark repeats the batch."""
+        return self.write_once(iterator, context.partitionId(), int(batch))

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
 from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
-from kafka_msgs.spark.sources.log_stream import LogStreamReader, StreamOptions
+from kafka_msgs.spark.sources.log_stream import LogStreamReader, stream_options
 from kafka_msgs.spark.sources.log_writing import LogWriter
 from kafka_msgs.spark.sources.options import Options, OptionSource
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
@@ -112,13 +112,13 @@ class FileSource(OptionSource):
 
     def table(self, options: Options) -> Any:
         """Return the reader of a table, which accepts the options of streams."""
-        StreamOptions.of(options)
+        stream_options(options)
         return super().table(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
         found: DataSourceStreamReader = self._read(
-            lambda options: LogStreamReader(self.reader_type(options), StreamOptions.of(options)), schema
+            lambda options: LogStreamReader(self.reader_type(options), *stream_options(options)), schema
         )
         return found
 
@@ -139,5 +139,5 @@ class ObservedLogSource(KafkaLogSource):
 
     def table(self, options: Options) -> Any:
         """Return the reader of a table. Streams have no filters."""
-        StreamOptions.of(options)
+        stream_options(options)
         return FilterObserver(options)

@@ -35,23 +35,14 @@ from kafka_msgs.spark.sources.read_committed import follow, trail_of
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.remote_storage import read_if_there
 
-__all__ = ["LogStreamReader", "StreamOptions"]
+__all__ = ["LogStreamReader", "stream_options"]
 
 _Offsets: TypeAlias = dict[Place, int]
 
 
-@frozen(kw_only=True)
-class StreamOptions:
-    """The options that only streams use."""
-
-    fails_on_data_loss: bool
-    max_offsets: int | None
-
-    @classmethod
-    def of(cls, options: Options) -> StreamOptions:
-        """Parse the options. Raises ``OptionError``."""
-        fails = options.flag("failOnDataLoss", True)
-        return cls(fails_on_data_loss=fails, max_offsets=options.count("maxOffsetsPerTrigger"))
+def stream_options(options: Options) -> tuple[bool, int | None]:
+    """Return the options of streams: whether lost data is an error, and the limit of a batch."""
+    return options.flag("failOnDataLoss", True), options.count("maxOffsetsPerTrigger")
 
 
 class _Position(NamedTuple):
@@ -193,18 +184,18 @@ def _place(file: LogFile) -> Place | None:
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the growing partitions of a plan, with the reader of a table."""
+    """Reads the growing partitions of a plan, with the reader of a table. The checkpoint contains the offsets."""
 
-    def __init__(self, reader: LogReader, following: StreamOptions) -> None:
+    def __init__(self, reader: LogReader, fails_on_data_loss: bool, max_offsets: int | None) -> None:
         self.plan: ReadPlan = reader.plan
         self.plan.bounds.check_stream(self.plan.source)
         if self.plan.tier is not None:
             reason = "a stream reads the log directory of a broker; read what is in remote storage as a table"
             raise OptionError(source=self.plan.source, option="remoteLayout", value=None, reason=reason)
         self.reader = reader
-        if following.fails_on_data_loss:
+        if fails_on_data_loss:
             reader.reading = evolve(reader.reading, must_exist=True)
-        self.following = following
+        self._fails, self._max_offsets = fails_on_data_loss, max_offsets
         self.schema = reader.schema
         self._target: _Offsets | None = None
 
@@ -235,8 +226,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of a batch."""
-        most = self.following.max_offsets
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        return ReadAllAvailable() if self._max_offsets is None else ReadMaxRows(self._max_offsets)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Record the current end of the partitions as the end of the stream."""
@@ -250,7 +240,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the splits of a batch. Raises ``OffsetPositionError`` if some of its records no longer exist."""
         now, stop = self._now(), _position(end)
-        self._resume_from(now, stop)
+        now.resume_from(stop, fails=self._fails)
         begin = self._begin(now, _position(start))
         bounds = OffsetBounds(StartingOffsets(EARLIEST, begin), StartingOffsets(EARLIEST, stop.offsets))
         # A batch ends before a truncated tail, so no warning is needed.
@@ -261,18 +251,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Yield the rows of a split."""
         return self.reader.read(partition)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the checkpoint contains the offsets."""
-
     def _now(self) -> _TailedLog:
         return _TailedLog.of(self.plan.source, self.plan.files(), committed=self.plan.committed)
 
-    def _resume_from(self, now: _TailedLog, reached: _Position) -> _Offsets:
-        return now.resume_from(reached, fails=self.following.fails_on_data_loss)
-
     def _begin(self, now: _TailedLog, start: _Position) -> _Offsets:
         """Return the start offsets; a new partition starts at its first record."""
-        return {place: each.first for place, each in now.partitions.items()} | self._resume_from(now, start)
+        new = {place: each.first for place, each in now.partitions.items()}
+        return new | now.resume_from(start, fails=self._fails)
 
     def _ends(self, now: _TailedLog) -> _Offsets:
         """Return the current ends of the partitions, limited to the recorded end."""
