@@ -11,6 +11,7 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
@@ -228,20 +229,10 @@ class _Rows(TaskOutput):
         yield from found
 
 
-class _RowWriter:
+class _RowWriter(ExitStack):
     """Stands for the writer of a file."""
 
     def __init__(self, write: Callable[[Any], None]) -> None:
+        super().__init__()
         self.write = write
-
-    def __enter__(self) -> _RowWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def abandon(self) -> None:
-        """Do nothing."""
+        self.abandon = self.close
