@@ -18,7 +18,7 @@ from kafka_msgs.engines.checkpoint import STATE, Checkpoint, StateWriter, load_c
 from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
 from kafka_msgs.engines.partition_reader import LogRewrittenError
 from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch, write_batches
-from kafka_msgs.engines.replicas import REPLICAS, JobInputs, facts_of, list_replicas, segments_in
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
 from kafka_msgs.filesystems.storage import Storage
@@ -117,7 +117,7 @@ def _planned(task: TaskSpec[Any], number: int) -> list[PlannedRange]:
 @lru_cache(maxsize=1)
 def _read_facts(storage: Storage, path: str) -> ClusterFacts:
     """Return the facts in a file, read once in each process."""
-    return facts_of(pa.Table.from_batches([read_batch(storage, path, 0)]))
+    return ClusterFacts.of_replicas(pa.Table.from_batches([read_batch(storage, path, 0)]))
 
 
 class _Attempt(Generic[S]):
