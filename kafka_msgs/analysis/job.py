@@ -88,6 +88,14 @@ class ClusterFacts:
     totals: Mapping[str, int] = field(factory=dict)
     is_placement_known: bool = False
 
+    @classmethod
+    def of_replicas(cls, replicas: pa.Table) -> ClusterFacts:
+        """Return the facts about chosen replicas, by their topic, partition, topic id and end offset, if known."""
+        ended, named = (replicas.filter(replicas[name].is_valid()) for name in ("endOffset", "topicId"))
+        names = zip(*(named[name].to_pylist() for name in ("topicId", "topic")), strict=True)
+        ends = EndOffsets.of_columns(ended["topic"], ended["partition"], ended["endOffset"])
+        return cls(ends=ends, names=dict(names))
+
 
 class PartitionReducer(Protocol[SummaryT]):
     """Reduces the records of a range, and writes rows to the output of its task."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import asdict, field, frozen
 
 from kafka_msgs.analysis.job import SavedState
 from kafka_msgs.engines.partition_reader import LogRewrittenError, ResumePoint
@@ -102,19 +102,8 @@ class StateWriter:
     def add(self, saved: Checkpoint) -> StateRef:
         """Write a state, and return the reference to it."""
         tables = {name: self._write(name, rows) for name, rows in saved.state.tables.items()}
-        self._rows.append(
-            {
-                "form": _FORM,
-                "topic": saved.topic,
-                "partition": saved.partition,
-                "topic_id": saved.topic_id,
-                "tip": None if saved.tip is None else saved.tip.facts(),
-                "segments": saved.segments,
-                "problems": saved.problems,
-                "numbers": dict(saved.state.numbers),
-                "tables": tables,
-            }
-        )
+        row = asdict(saved, filter=lambda attribute, _: attribute.name != "state")
+        self._rows.append(row | {"form": _FORM, "numbers": dict(saved.state.numbers), "tables": tables})
         return StateRef(self._path(_INDEX), len(self._rows) - 1)
 
     def close(self) -> None:

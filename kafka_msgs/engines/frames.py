@@ -25,7 +25,7 @@ from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.engines.cluster import Cluster
 from kafka_msgs.engines.partition_pass import PartitionPass
 from kafka_msgs.engines.plan import NO_SPLIT, PlannedRange
-from kafka_msgs.engines.replicas import REPLICAS, JobInputs, facts_of, list_replicas, segments_in
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.metadata_log_state import METADATA_TOPIC
 
@@ -121,8 +121,9 @@ def _choose(
     inputs: JobInputs, topics: Sequence[str] | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     cluster = Cluster.of(inputs, pa.Table.from_batches(batches, _LISTED), topics)
+    partitions = cluster.counts
     for batch in cluster.replicas.select(_PLACE).to_batches():
-        counts = pa.array([cluster.counts.get(topic, 0) for topic in batch["topic"].to_pylist()], pa.int32())
+        counts = pa.array([partitions.get(topic, 0) for topic in batch["topic"].to_pylist()], pa.int32())
         known = pa.repeat(pa.scalar(cluster.is_placement_known), batch.num_rows)
         yield pa.RecordBatch.from_arrays([*batch.columns, counts, known], schema=_CHOSEN)
 
@@ -177,7 +178,7 @@ def _start(
 
 def _facts(inputs: JobInputs, ends: Mapping[tuple[str, int], int] | None, row: Mapping[str, Any]) -> ClusterFacts:
     rows = [row for number in range(len(inputs.directories)) for row in _replicas_in(inputs, number, None)]
-    facts = facts_of(Cluster.of(inputs, pa.Table.from_pylist(rows, REPLICAS)).facts(ends))
+    facts = ClusterFacts.of_replicas(Cluster.of(inputs, pa.Table.from_pylist(rows, REPLICAS)).facts(ends))
     return evolve(facts, totals=pickle.loads(row["totals"]), is_placement_known=row["isPlacementKnown"])
 
 

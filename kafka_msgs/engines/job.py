@@ -19,7 +19,6 @@ from kafka_msgs.analysis.job import REPORT_ROWS, Job, LogRange
 from kafka_msgs.engines.checkpoint import STATE, saved_places
 from kafka_msgs.engines.cluster import Cluster
 from kafka_msgs.engines.partition_task import (
-    ListingResult,
     RangeResult,
     TaskResult,
     TaskSpec,
@@ -131,7 +130,8 @@ class _Run(Generic[S]):
         read = self._read(task, cluster.replicas)
         if task.job.needs_facts:
             cluster = self._choose(None, cluster)
-            facts = self._write("_facts", cluster.facts(self.ends))
+            (batch,) = cluster.facts(self.ends).combine_chunks().to_batches()
+            facts, _ = write_batches(output, "_facts", [batch], batch.schema)
             task = evolve(task, facts=facts, totals=_totals(read))
         finished = self._finish(task, read)
         return self._commit(read, finished, output, cluster)
@@ -161,23 +161,18 @@ class _Run(Generic[S]):
     ) -> list[TaskResult[S]]:
         """Write a plan, run its tasks, and return the results of one attempt of each."""
         output = TaskOutput.start(task.storage, task.token)
-        counts = write_batches(output, "_plan", batches, PLAN)
+        plan, count = write_batches(output, "_plan", batches, PLAN)
         # Only listings need the directories, which may be many.
         inputs = evolve(task.inputs, paths=(), directories=())
-        task = evolve(task, plan=output.path_of("_plan", "all.arrow"), inputs=inputs)
+        task = evolve(task, plan=plan, inputs=inputs)
         found: dict[Any, TaskResult[S]] = {}
-        for result in self.engine(partial(function, task), len(counts)):
+        for result in self.engine(partial(function, task), count):
             first = result.ranges[0].planned
             found.setdefault((first.topic, first.partition, first.sequence), result)
-        if len(found) < len(counts):
-            reason = f"{len(counts) - len(found)} of {len(counts)} tasks have no result"
+        if len(found) < count:
+            reason = f"{count - len(found)} of {count} tasks have no result"
             raise UnseenFileError(path=str(task.storage), reason=reason)
         return [found[key] for key in sorted(found)]
-
-    def _write(self, name: str, rows: pa.Table) -> str:
-        output = TaskOutput.start(self.task.storage, self.task.token)
-        write_batches(output, name, rows.combine_chunks().to_batches() or [_no_rows(rows.schema)], rows.schema)
-        return output.path_of(name, "all.arrow")
 
     def _commit(
         self, read: Sequence[TaskResult[S]], finished: Sequence[TaskResult[S]], output: TaskOutput, cluster: Cluster
@@ -198,13 +193,9 @@ class _Run(Generic[S]):
         return RunResult(report=report, problems=problems, first_problems=shown, partitions=partitions, cluster=cluster)
 
 
-def _replicas(storage: Storage, listed: Iterable[ListingResult]) -> pa.Table:
-    batches = [read_batch(storage, each.path, number) for each in listed for number in range(each.batches)]
+def _replicas(storage: Storage, listed: Iterable[tuple[str, int]]) -> pa.Table:
+    batches = [read_batch(storage, path, number) for path, count in listed for number in range(count)]
     return pa.Table.from_batches(batches, REPLICAS)
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema)
 
 
 def _totals(results: Iterable[TaskResult[Any]]) -> dict[str, int]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_msgs.engines.job import Engine
 
-__all__ = ["local_engine"]
+__all__ = ["local_engine", "map_in_processes"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def local_engine(workers: int = 1, done: Callable[[int], None] = lambda _: None) -> Engine:
@@ -22,13 +24,22 @@ def local_engine(workers: int = 1, done: Callable[[int], None] = lambda _: None)
 
     def run(function: Callable[[int], Any], count: int) -> Iterator[Any]:
         nonlocal completed
-        many = workers > 1 and count > 1
-        # The processes are spawned: after a fork, Arrow's threads would be missing.
-        pool = ProcessPoolExecutor(min(workers, count), mp_context=get_context("spawn")) if many else None
-        with pool or nullcontext():
-            for result in (pool.map if pool else map)(function, range(count)):
-                completed += 1
-                done(completed)
-                yield result
+        for result in map_in_processes(function, range(count), min(workers, count)):
+            completed += 1
+            done(completed)
+            yield result
 
     return run
+
+
+def map_in_processes(function: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """Yield the results of a function for items in order, from several processes, or with one worker from this one."""
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    # The processes are spawned: after a fork, Arrow's threads would be missing.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        yield from pool.map(function, items)
+    finally:
+        pool.shutdown(cancel_futures=True)

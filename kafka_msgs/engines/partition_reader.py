@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import asdict, frozen
+from attrs import frozen
 
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
 from kafka_msgs.columns.log_table import fault_in_file
@@ -76,10 +76,6 @@ class ResumePoint:
         offset, position = records["offset"][row].as_py(), records[_POSITION][row].as_py()
         content = [records[name][row].as_py() for name in _TIP]
         return cls(segment, position, offset, content[-1], sha256(repr(content).encode()).hexdigest())
-
-    def facts(self) -> dict[str, Any]:
-        """Return the attributes as JSON-compatible values."""
-        return asdict(self)
 
     def is_record(self, records: pa.RecordBatch, row: int) -> bool:
         """Return whether a row is the last record that was read, in any replica."""

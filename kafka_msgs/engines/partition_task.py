@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, Generic, TypeVar
 
 import pyarrow as pa
@@ -17,8 +17,8 @@ from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, J
 from kafka_msgs.engines.checkpoint import STATE, Checkpoint, StateWriter, load_checkpoint
 from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
 from kafka_msgs.engines.partition_reader import LogRewrittenError
-from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch
-from kafka_msgs.engines.replicas import REPLICAS, JobInputs, facts_of, list_replicas, segments_in
+from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch, write_batches
+from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
 from kafka_msgs.filesystems.storage import Storage
@@ -26,7 +26,7 @@ from kafka_msgs.log.small_files import LEADER_EPOCHS, read_leader_epochs
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile
 from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["RANGES", "ListingResult", "RangeResult", "TaskResult", "TaskSpec", "finish_task", "list_task", "read_task"]
+__all__ = ["RANGES", "RangeResult", "TaskResult", "TaskSpec", "finish_task", "list_task", "read_task"]
 
 S = TypeVar("S")
 
@@ -50,14 +50,6 @@ class TaskSpec(Generic[S]):
     plan: str = ""
     facts: str = ""
     totals: Mapping[str, int] = field(factory=dict)
-
-
-@frozen
-class ListingResult:
-    """The result of a listing task: an Arrow file, and the number of its batches."""
-
-    path: str
-    batches: int
 
 
 @frozen(kw_only=True)
@@ -89,21 +81,17 @@ class TaskResult(Generic[S]):
     first_problems: pa.Table
 
 
-def list_task(task: TaskSpec[Any], number: int) -> ListingResult:
-    """List an input directory, and write a row for each replica of the wanted topics."""
+def list_task(task: TaskSpec[Any], number: int) -> tuple[str, int]:
+    """List the replicas of the wanted topics in an input directory.
+
+    Returns the path of an Arrow file with the columns of ``REPLICAS``, and the number of its batches.
+    """
     output = TaskOutput.start(task.storage, task.token)
     directory = task.inputs.directories[number]
     root = task.inputs.roots[directory.root]
-    found = list_replicas(root, directory.root, directory.path, task.topics, task.split_bytes)
-    path, batches, rows = output.path_of("_replicas", "all.arrow"), 0, list[dict[str, Any]]()
-    with output.storage.output(path) as sink, pa.ipc.new_file(sink, REPLICAS) as writer:
-        for row in found:
-            rows.append(row)
-            if len(rows) == _ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(rows, REPLICAS))
-                batches, rows = batches + 1, []
-        writer.write_batch(pa.RecordBatch.from_pylist(rows, REPLICAS))
-    return ListingResult(path, batches + 1)
+    rows = list_replicas(root, directory.root, directory.path, task.topics, task.split_bytes)
+    chunks = iter(lambda: list(islice(rows, _ROWS)), [])
+    return write_batches(output, "_replicas", (pa.RecordBatch.from_pylist(each, REPLICAS) for each in chunks), REPLICAS)
 
 
 def read_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
@@ -129,7 +117,7 @@ def _planned(task: TaskSpec[Any], number: int) -> list[PlannedRange]:
 @lru_cache(maxsize=1)
 def _read_facts(storage: Storage, path: str) -> ClusterFacts:
     """Return the facts in a file, read once in each process."""
-    return facts_of(pa.Table.from_batches([read_batch(storage, path, 0)]))
+    return ClusterFacts.of_replicas(pa.Table.from_batches([read_batch(storage, path, 0)]))
 
 
 class _Attempt(Generic[S]):

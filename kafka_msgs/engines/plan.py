@@ -184,20 +184,19 @@ def _edges(
     return edges, sizes
 
 
-def write_batches(output: TaskOutput, table: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[int]:
-    """Write batches to an Arrow file, which is no part of the result, and return the row count of each batch."""
-    counts = []
-    with output.storage.output(output.path_of(table, _NAME)) as sink, pa.ipc.new_file(sink, schema) as writer:
+def write_batches(
+    output: TaskOutput, table: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> tuple[str, int]:
+    """Write batches to an Arrow file, which is no part of the result; return its path and the number of batches."""
+    path, count = output.path_of(table, "all.arrow"), 0
+    with output.storage.output(path) as sink, pa.ipc.new_file(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            counts.append(batch.num_rows)
-    return counts
+            count += 1
+    return path, count
 
 
 def read_batch(storage: Storage, path: str, number: int) -> pa.RecordBatch:
     """Return a batch of an Arrow file. Only this batch and the end of the file are read."""
     with storage.open(path) as file:
         return pa.ipc.open_file(file).get_batch(number)
-
-
-_NAME: Final = "all.arrow"

@@ -6,11 +6,8 @@ files become visible by one commit, so that an ended export leaves no part of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -18,9 +15,9 @@ import pyarrow as pa
 from attrs import frozen
 
 from kafka_msgs.columns.log_table import ERROR, LogTable, SegmentRows
+from kafka_msgs.engines.local import map_in_processes
 from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.log.partition_discovery import Progress
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, RunToken, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput
@@ -79,26 +76,16 @@ def write_records(
     segments = list(table.segments())
     token = log.begin({"job": _TABLE}, None)
     write = partial(_write, log.storage, token, compression)
-    written = map(write, segments) if workers == 1 else _in_processes(write, segments, table.progress, workers)
-    results = [one for one in written if one is not None]
+    results = []
+    for segment, written in zip(segments, map_in_processes(write, segments, workers), strict=True):
+        if workers > 1:
+            table.progress.file(segment.path)
+            table.progress.read(segment.size)
+        if written is not None:
+            results.append(written)
     log.commit(token, {_TABLE: [file for file, _ in results]})
     finish_commit(log)
     return [record_file for _, record_file in results]
-
-
-def _in_processes(
-    write: Callable[[SegmentRows], _Result], segments: Sequence[SegmentRows], progress: Progress, workers: int
-) -> Iterator[_Result]:
-    """Write with worker processes, and yield their files in segment order."""
-    # The processes are spawned: after a fork, Arrow's threads would be missing.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
-    try:
-        for segment, written in zip(segments, pool.map(write, segments), strict=True):
-            progress.file(segment.path)
-            progress.read(segment.size)
-            yield written
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _write(storage: Storage, token: RunToken, compression: str, segment: SegmentRows) -> _Result:

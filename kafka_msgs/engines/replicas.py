@@ -16,8 +16,6 @@ import pyarrow.compute as pc
 from attrs import field, frozen
 from pyarrow import fs
 
-from kafka_msgs.analysis.job import ClusterFacts
-from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.errors import JobPathError, KafkaMsgsError, OptionError
 from kafka_msgs.filesystems.listing import list_directory
 from kafka_msgs.filesystems.location import mask_uri
@@ -46,16 +44,7 @@ from kafka_msgs.log.small_files import (
     read_partition_metadata,
 )
 
-__all__ = [
-    "REPLICAS",
-    "InputDirectory",
-    "JobInputs",
-    "Root",
-    "choose_replicas",
-    "facts_of",
-    "list_replicas",
-    "segments_in",
-]
+__all__ = ["REPLICAS", "InputDirectory", "JobInputs", "Root", "choose_replicas", "list_replicas", "segments_in"]
 
 _META_PROPERTIES: Final = "meta.properties"
 _LONG, _INT, _TEXT = pa.int64(), pa.int32(), pa.string()
@@ -300,12 +289,3 @@ def choose_replicas(
         for row in left_out
     ]
     return replicas.take(chosen["row_first"]), notes
-
-
-def facts_of(replicas: pa.Table) -> ClusterFacts:
-    """Return the end offsets and the topic names by id of chosen replicas. Both may be null."""
-    known, named = replicas.filter(replicas["endOffset"].is_valid()), replicas.filter(replicas["topicId"].is_valid())
-    ends = EndOffsets.of_columns(known["topic"], known["partition"], known["endOffset"])
-    return ClusterFacts(
-        ends=ends, names=dict(zip(*(named[name].to_pylist() for name in ("topicId", "topic")), strict=True))
-    )

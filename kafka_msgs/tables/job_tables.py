@@ -20,7 +20,7 @@ from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import NOT_EMPTY, CommitLog, RunToken, Snapshot, WrittenFile
 from kafka_msgs.tables.current_link import finish_commit
 from kafka_msgs.tables.factory import get_format
-from kafka_msgs.tables.table_format import TableFormat
+from kafka_msgs.tables.table_format import TableFormat, partition_values
 from kafka_msgs.tables.task_output import TableSpec
 
 __all__ = ["JobTables"]
@@ -70,18 +70,28 @@ class JobTables:
         """Begin a run, after applying its base if a killed run has not. Raises the errors of ``commit``."""
         if base is not None:
             self._apply(base)
-        return self.log.begin(self.identity, base, table_directories=type(self.form) is not TableFormat)
+        return self.log.begin(self.identity, base, table_directories=self._has_versions)
 
     def commit(self, token: RunToken, files: Mapping[str, Iterable[WrittenFile]]) -> Snapshot:
         """Commit the files of a run by table, and apply the commit. Files of other tables are only in the manifest.
 
-        Raises the errors of ``CommitLog.commit``, and if the commit could not be applied, ``JobPathError``,
-        ``UnseenFileError`` or an error of the format: then the next run applies it.
+        Raises ``JobPathError`` for a file in wrong directories, the errors of ``CommitLog.commit``, and if the commit
+        could not be applied, ``JobPathError``, ``UnseenFileError`` or an error of the format: then the next run applies
+        it.
         """
-        snapshot = self.log.commit(token, files)
+        found = {name: list(each) for name, each in files.items()}
+        for name, spec in self.specs.items() if self._has_versions else ():
+            for file in found.get(name, ()):
+                if file.rows:
+                    partition_values(spec, file)
+        snapshot = self.log.commit(token, found)
         self._apply(snapshot)
         finish_commit(self.log)
         return snapshot
+
+    @property
+    def _has_versions(self) -> bool:
+        return self.form.name != TableFormat.name
 
     def _location(self, name: str) -> str:
         return f"{self.out.rstrip('/')}/{name}"
@@ -95,9 +105,7 @@ class JobTables:
                 except self.form.conflicts as error:
                     # Often another run has just applied the same commit.
                     if attempt == _ATTEMPTS - 1:
-                        reason = (
-                            f"commit {snapshot.number} is not in the table yet, but the next run repeats it: {error}"
-                        )
+                        reason = f"the next run applies commit {snapshot.number}, which conflicts: {error}"
                         raise JobPathError(path=mask_uri(self._location(name)), reason=reason) from error
                     time.sleep(_PAUSE * attempt)
 

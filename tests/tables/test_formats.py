@@ -254,6 +254,7 @@ def test_directories_are_those_of_the_partition_columns(tmp_path: Path) -> None:
     writer.by = ()
     with pytest.raises(JobPathError, match=r"the table is partitioned by \(day\)"):
         writer.tables.commit(token, {"offsets": writer.files(token, some_rows(range(1), 1))})
+    assert writer.tables.log.head() is None
 
 
 def by_delta(place: Path) -> pa.Table:

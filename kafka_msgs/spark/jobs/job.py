@@ -6,7 +6,8 @@ Defines the order of steps and the output locations. The module of a job defines
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -24,11 +25,12 @@ from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TableSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["DataFrameJob", "JobResult", "TableStep", "Tables", "check_output", "run"]
 
 PARQUET: Final = FORMAT_NAMES[0]
+_TIMESTAMP_TYPE: Final = "spark.sql.parquet.outputTimestampType"
 Tables: TypeAlias = "Mapping[str, DataFrame]"
 """DataFrames by name: the inputs of a job, and the tables built so far."""
 
@@ -136,7 +138,19 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = PA
     return None
 
 
+@contextmanager
+def _timestamps_in_microseconds(spark: SparkSession) -> Iterator[None]:
+    """Write timestamps as other programs expect them. Spark's default type, INT96, is not one of Iceberg."""
+    before = spark.conf.get(_TIMESTAMP_TYPE)
+    spark.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIMESTAMP_TYPE, str(before))
+
+
 def _written(step: TableStep, rows: DataFrame, place: str) -> DataFrame:
     """Write a table, and return it as read from its files, with its original types."""
-    rows.write.partitionBy(*step.partition_by).parquet(place)
+    with _timestamps_in_microseconds(rows.sparkSession):
+        rows.write.partitionBy(*step.partition_by).parquet(place)
     return rows.sparkSession.read.schema(rows.schema).parquet(place).select(*rows.columns)
