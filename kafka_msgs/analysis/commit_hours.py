@@ -47,10 +47,6 @@ class CommitHours:
         self._new.append(later.hours)
         self._rows += self._new[-1].num_rows
 
-    def groups(self) -> pa.Array:
-        """Return the groups with commits."""
-        return pc.unique(self.hours["group"].combine_chunks())
-
     @property
     def hours(self) -> pa.Table:
         """The commits by group and hour, with the columns of ``HOURS``."""
