@@ -41,10 +41,6 @@ class CommitHours:
         """Add the counts of a later range."""
         self._counts.add(later.hours)
 
-    def groups(self) -> pa.Array:
-        """Return the groups with commits."""
-        return pc.unique(self.hours["group"].combine_chunks())
-
     @property
     def hours(self) -> pa.Table:
         """The commits by group and hour, with the columns of ``HOURS``."""

@@ -31,6 +31,7 @@ from kafka_msgs.analysis.offset_tables import (
     PENDING,
     PROBLEMS,
     described_groups,
+    groups_with_offsets,
     to_timestamps,
     with_first_commits,
 )
@@ -53,7 +54,7 @@ LOOKED_AT: Final = 10_000
 """The number of offsets with the largest lags that are kept for the report."""
 _TOPIC: Final = "__consumer_offsets"
 _ALL, _PLACED = "groups", "placed groups"
-"""The names of two counts: all groups with commits, and the groups whose coordinator serves the partition."""
+"""The names of two counts: all groups with committed offsets, and the groups whose coordinator serves the partition."""
 OWN_GROUPS: Final = pa.schema(
     [
         *(GROUPS.field(name) for name in ("group", "kind", "state", "epoch", "members")),
@@ -193,7 +194,7 @@ class GroupOffsets:
         if self._history is not None:
             self._history.end()
             tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
-        groups = self._hours.groups()
+        groups = groups_with_offsets(rows)
         mine = placed(groups, self._range.number, self._range.partitions)
         return SavedState({**counts, _ALL: len(groups), _PLACED: pc.sum(mine).as_py() or 0}, tables)
 
@@ -377,13 +378,19 @@ def _groups(summary: GroupOffsetsSummary) -> pa.Table:
 
 
 def _one_per_group(summary: GroupOffsetsSummary) -> pa.Table:
-    """Return one description per group. If the placement is unknown, that with the group's latest commit counts."""
-    own = summary.own_groups.filter(pc.invert(summary.own_groups["stale"])).drop_columns("stale")
-    if pc.count_distinct(own["group"]).as_py() == own.num_rows:
-        return own
-    last = _summed(summary.lags, "group", "logPartition").select(["group", "logPartition", "commitTimestampMs"])
-    dated = own.join(last, ["group", "logPartition"], join_type="left outer")
-    order = [("group", "ascending"), ("commitTimestampMs", "descending"), ("logPartition", "descending")]
-    names = [name for name in own.column_names if name != "group"]
-    found = dated.sort_by(order).group_by("group", use_threads=False).aggregate([(name, "first") for name in names])
-    return found.rename_columns([name.removesuffix("_first") for name in found.column_names])
+    """Return one description per group: of the partition that its coordinator reads, else of that with its last commit.
+
+    If that partition contains only offsets of the group, the columns are null.
+    """
+    place = ["group", "logPartition", "stale"]
+    last = _summed(summary.lags, *place).select([*place, "commitTimestampMs"])
+    found = summary.own_groups.join(last, place, join_type="full outer")
+    names = ["kind", "state", "epoch", "members"]
+    order = [
+        ("group", "ascending"), ("stale", "ascending"), ("commitTimestampMs", "descending"),
+        ("logPartition", "descending"),
+    ]  # fmt: skip
+    first = pc.ScalarAggregateOptions(skip_nulls=False)
+    grouped = found.sort_by(order).group_by("group", use_threads=False)
+    chosen = grouped.aggregate([(name, "first", first) for name in names])
+    return chosen.rename_columns([name.removesuffix("_first") for name in chosen.column_names])

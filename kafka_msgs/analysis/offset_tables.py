@@ -32,6 +32,7 @@ __all__ = [
     "commit_history",
     "committed_offsets",
     "described_groups",
+    "groups_with_offsets",
     "pending_offsets",
     "to_timestamps",
     "with_first_commits",
@@ -155,6 +156,13 @@ def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Ite
         found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
         found["stale"] = pa.repeat(pa.scalar(False), batch.num_rows)
         yield _batch(found, OFFSETS)
+
+
+def groups_with_offsets(survivors: pa.Table) -> pa.Array:
+    """Return the groups with committed offsets at the end of a partition."""
+    rows = rows_with(survivors, EFFECTIVE)
+    keys = rows.filter(rows["value"].is_valid())["key"].combine_chunks()
+    return pc.unique(decode_column(keys, OffsetCommitKey, columns=["group"], on_error="raise").values.field("group"))
 
 
 def pending_offsets(survivors: pa.Table, number: int) -> Iterator[pa.RecordBatch]:

@@ -34,8 +34,9 @@ def topic_profile_report(
     found: ProfileSummary, problems: Rows, problem_count: int, cluster: MetadataLogState
 ) -> Report:
     """Return the report about a run; ``cluster`` has the placements and configs of topics, if they are known."""
-    # Sums are over all partitions; only tables and plots are limited.
-    partitions = found.partitions.select(["topic", "partition", "bytes", "records"]).to_pylist()
+    # Sums are over all partitions; only tables and plots are limited. Sums of fractions depend on the order.
+    ordered = found.partitions.sort_by([("topic", "ascending"), ("partition", "ascending")])
+    partitions = ordered.select(["topic", "partition", "bytes", "records"]).to_pylist()
     wanted = {row["topic"] for row in partitions}
     placements = {place: each for place, each in cluster.placements.items() if place[0] in wanted}
     newest = newest_of(row["newestMs"] for row in found.segments)

@@ -19,6 +19,8 @@ from attrs import asdict, field, frozen
 from kafka_msgs.analysis.job import SavedState
 from kafka_msgs.engines.partition_reader import LogRewrittenError, ResumePoint
 from kafka_msgs.engines.plan import SavedPlace, StateRef
+from kafka_msgs.engines.replicas import offset_at
+from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import Snapshot
 from kafka_msgs.tables.task_output import TaskOutput
@@ -77,6 +79,17 @@ class Checkpoint:
         goes_on = kept and [base for base, _ in kept] == bases[-len(kept) :] == list(there)[: len(kept)]
         if exact and (changed or not goes_on):
             raise LogRewrittenError(_REWRITTEN)
+
+    def check_position(self, segments: Sequence[LogFile], *, exact: bool) -> None:
+        """Raise ``LogRewrittenError`` if data before the tip was removed from its segment, which may have grown since.
+
+        Such a compaction matters with ``exact``, and if there were problems. Raises ``OSError``.
+        """
+        if self.tip is None or not (exact or self.problems):
+            return
+        bases = [offset_at(each, self.tip.position) for each in segments if each.first == self.tip.segment]
+        if not any(base is not None and base <= self.tip.offset for base in bases):
+            raise LogRewrittenError(_REWRITTEN if exact else _DAMAGED)
 
     def check_lineage(self, epochs: Sequence[tuple[int, int]]) -> None:
         """Raise ``LogRewrittenError`` if the tip's offset has another leader epoch in the history of a replica.

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import pyarrow as pa
 from attrs import asdict, evolve, frozen
 
-from kafka_msgs.analysis.job import REPORT_ROWS, Job, LogRange
+from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, Job, LogRange
 from kafka_msgs.engines.checkpoint import STATE, saved_places
 from kafka_msgs.engines.cluster import Cluster
 from kafka_msgs.engines.partition_task import (
@@ -24,6 +24,7 @@ from kafka_msgs.engines.partition_task import (
     TaskSpec,
     finish_task,
     list_task,
+    merge_task,
     read_task,
 )
 from kafka_msgs.engines.plan import PLAN, SPLIT_BYTES, PlannedRange, plan_tasks, read_batch, write_batches
@@ -128,13 +129,15 @@ class _Run(Generic[S]):
         cluster = self._choose(self.task.job.read_topics)
         task = evolve(self.task, partitions=cluster.counts, is_placement_known=cluster.is_placement_known)
         read = self._read(task, cluster.replicas)
+        merged = self._over_states(task, merge_task, (each for each in _ranges(read) if each.planned.count > 1))
+        finished: list[TaskResult[S]] = []
         if task.job.needs_facts:
             cluster = self._choose(None, cluster)
             (batch,) = cluster.facts(self.ends).combine_chunks().to_batches()
             facts, _ = write_batches(output, "_facts", [batch], batch.schema)
-            task = evolve(task, facts=facts, totals=_totals(read))
-        finished = self._finish(task, read)
-        return self._commit(read, finished, output, cluster)
+            states = [each for each in _ranges([*read, *merged]) if each.planned.count == 1]
+            finished = self._over_states(evolve(task, facts=facts, totals=_totals(states)), finish_task, states)
+        return self._commit(read, [*merged, *finished], output, cluster)
 
     def _choose(self, topics: tuple[str, ...] | None, before: Cluster | None = None) -> Cluster:
         """List the inputs, and return the cluster with the chosen replicas of some topics, None for all."""
@@ -151,10 +154,12 @@ class _Run(Generic[S]):
         saved = saved_places(task.storage, self.base)
         return self._tasks(task, read_task, plan_tasks(replicas, saved, task.split_bytes))
 
-    def _finish(self, task: TaskSpec[S], read: Iterable[TaskResult[S]]) -> list[TaskResult[S]]:
-        """Finish the partitions that were read in several ranges, or for which facts were needed."""
-        ranges = [each for result in read for each in result.ranges if task.job.needs_facts or each.planned.count > 1]
-        return self._tasks(task, finish_task, _merge_tasks(ranges)) if ranges else []
+    def _over_states(
+        self, task: TaskSpec[S], function: Callable[..., TaskResult[S]], ranges: Iterable[RangeResult]
+    ) -> list[TaskResult[S]]:
+        """Run tasks over the saved states of ranges, if there are any."""
+        found = list(ranges)
+        return self._tasks(task, function, _state_tasks(found)) if found else []
 
     def _tasks(
         self, task: TaskSpec[S], function: Callable[..., TaskResult[S]], batches: Iterable[pa.RecordBatch]
@@ -188,7 +193,7 @@ class _Run(Generic[S]):
         partitions = tuple(each.read for each in last if each.read is not None)
         new = [*_files(read, without=_read_again(read)), *_files(finished, without=frozenset())]
         self.tables.commit(self.task.token, _committed_tables(job, self.base, new, partitions, output))
-        shown = pa.concat_tables([each.first_problems for each in results]).slice(0, REPORT_ROWS)
+        shown = _first_problems(results, job.tables[PROBLEMS_TABLE].schema)
         problems = sum(each.problems for each in results)
         return RunResult(report=report, problems=problems, first_problems=shown, partitions=partitions, cluster=cluster)
 
@@ -198,22 +203,34 @@ def _replicas(storage: Storage, listed: Iterable[tuple[str, int]]) -> pa.Table:
     return pa.Table.from_batches(batches, REPLICAS)
 
 
-def _totals(results: Iterable[TaskResult[Any]]) -> dict[str, int]:
+def _first_problems(results: Iterable[TaskResult[Any]], schema: pa.Schema) -> pa.Table:
+    """Return the first problems in the order of the partitions, whatever tasks found them."""
+    found = {place: rows for each in results for place, rows in each.first_problems.items()}
+    return pa.concat_tables([schema.empty_table(), *(found[place] for place in sorted(found))]).slice(0, REPORT_ROWS)
+
+
+def _ranges(results: Iterable[TaskResult[S]]) -> Iterator[RangeResult]:
+    return (each for result in results for each in result.ranges)
+
+
+def _totals(ranges: Iterable[RangeResult]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for result in results:
-        for each in result.ranges:
-            found.update({name: count for name, count in each.numbers.items() if not name.startswith("_")})
+    for each in ranges:
+        found.update({name: count for name, count in each.numbers.items() if not name.startswith("_")})
     return dict(found)
 
 
-def _merge_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
-    """Yield the ranges of each task that finishes partitions. All ranges of a partition are in one task."""
+def _state_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
+    """Yield the ranges of each task over states. All ranges of a partition are in one task.
+
+    Tasks are in the order of partitions, so that reports do not depend on the ranges.
+    """
     by_log: dict[tuple[str, int], list[PlannedRange]] = {}
     for each in ranges:
         planned = evolve(each.planned, state=each.state)
         by_log.setdefault((planned.topic, planned.partition), []).append(planned)
     rows: list[dict[str, Any]] = []
-    for log in by_log.values():
+    for _, log in sorted(by_log.items()):
         if rows and (len(rows) + len(log)) * _MERGE_BYTES > SPLIT_BYTES:
             yield pa.RecordBatch.from_pylist(rows, PLAN)
             rows = []
@@ -224,7 +241,7 @@ def _merge_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
 def _last_reads(results: Iterable[TaskResult[Any]]) -> list[RangeResult]:
     """Return how each partition was read at last, with the reason of its first range that was read again."""
     found: dict[tuple[str, int], RangeResult] = {}
-    for each in (each for result in results for each in result.ranges):
+    for each in _ranges(results):
         place = each.planned.topic, each.planned.partition
         reason = found[place].reread_reason if place in found else None
         found[place] = evolve(each, reread_reason=reason or each.reread_reason)
@@ -232,8 +249,8 @@ def _last_reads(results: Iterable[TaskResult[Any]]) -> list[RangeResult]:
 
 
 def _read_again(read: Iterable[TaskResult[Any]]) -> frozenset[str]:
-    """Return the logs of which a range was lost, so that the task that finishes them reads all of it."""
-    lost = (each.planned for result in read for each in result.ranges if each.read is None)
+    """Return the logs of which a range was lost, so that the task that merges its ranges reads all of it."""
+    lost = (each.planned for each in _ranges(read) if each.read is None)
     return frozenset(LogRange(topic=each.topic, number=each.partition).log for each in lost)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 import pyarrow as pa
 from attrs import evolve, field, frozen
 
-from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange
-from kafka_msgs.engines.checkpoint import STATE, Checkpoint, StateWriter, load_checkpoint
+from kafka_msgs.analysis.job import REPORT_ROWS, ClusterFacts, Job, LogRange
+from kafka_msgs.engines.checkpoint import STATE, StateWriter, load_checkpoint
 from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
 from kafka_msgs.engines.partition_reader import LogRewrittenError
 from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch, write_batches
@@ -26,7 +26,7 @@ from kafka_msgs.log.small_files import LEADER_EPOCHS, read_leader_epochs
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile
 from kafka_msgs.tables.task_output import TaskOutput
 
-__all__ = ["RANGES", "RangeResult", "TaskResult", "TaskSpec", "finish_task", "list_task", "read_task"]
+__all__ = ["RANGES", "RangeResult", "TaskResult", "TaskSpec", "finish_task", "list_task", "merge_task", "read_task"]
 
 S = TypeVar("S")
 
@@ -71,14 +71,15 @@ class RangeResult:
 class TaskResult(Generic[S]):
     """The result of a task: its ranges, the complete files that it wrote, by table, and its merged report data.
 
-    ``problems`` counts the problems of the partitions that it finished, and ``first_problems`` are the first of them.
+    ``problems`` counts the problems of the partitions that it finished. ``first_problems`` are the first of them, by
+    topic and partition.
     """
 
     ranges: tuple[RangeResult, ...]
     files: Mapping[str, tuple[WrittenFile, ...]]
     report: S | None
     problems: int
-    first_problems: pa.Table
+    first_problems: Mapping[tuple[str, int], pa.Table]
 
 
 def list_task(task: TaskSpec[Any], number: int) -> tuple[str, int]:
@@ -103,11 +104,20 @@ def read_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
     return attempt.result([attempt.read(each) for each in _planned(task, number)])
 
 
-def finish_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
-    """Merge the states of the partitions of a task, and write their tables. Raises the errors of ``read_task``."""
+def merge_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
+    """Merge the ranges of the partitions of a task. A partition is finished, unless the job needs facts.
+
+    Raises the errors of ``read_task``.
+    """
     attempt = _Attempt(task)
     by_log = groupby(_planned(task, number), key=lambda each: (each.topic, each.partition))
     return attempt.result([attempt.merge(list(ranges)) for _, ranges in by_log])
+
+
+def finish_task(task: TaskSpec[S], number: int) -> TaskResult[S]:
+    """Write the tables of the partitions of a task from their states. Raises the errors of ``read_task``."""
+    attempt = _Attempt(task)
+    return attempt.result([attempt.finish(each) for each in _planned(task, number)])
 
 
 def _planned(task: TaskSpec[Any], number: int) -> list[PlannedRange]:
@@ -132,7 +142,7 @@ class _Attempt(Generic[S]):
         self._reports: list[S] = []
         self._schemas = state_schemas(task.job)
         self._problems = 0
-        self._first: list[pa.Table] = [task.job.tables[PROBLEMS_TABLE].schema.empty_table()]
+        self._first: dict[tuple[str, int], pa.Table] = {}
 
     def result(self, ranges: Sequence[RangeResult]) -> TaskResult[S]:
         """Complete the files, and return the result."""
@@ -144,38 +154,39 @@ class _Attempt(Generic[S]):
             files={name: tuple(found.values()) for name, found in self._output.files.items() if name != RANGES},
             report=self._job.merge(self._reports) if self._reports else None,
             problems=self._problems,
-            first_problems=pa.concat_tables(self._first).slice(0, REPORT_ROWS).combine_chunks(),
+            first_problems=self._first,
         )
 
     def read(self, planned: PlannedRange) -> RangeResult:
         """Read a range."""
         segments = self._segments(planned)
         try:
-            return self._end(self._read(planned, segments), segments)
+            return self._end(self._read(planned, segments), _shape(segments))
         except LogRewrittenError as difference:
             if planned.count > 1:
                 return RangeResult(planned=planned, read=None, reread_reason=str(difference))
-            return self._end(self._read(evolve(planned, state=None), segments), segments, str(difference))
+            return self._end(self._read(evolve(planned, state=None), segments), _shape(segments), str(difference))
 
     def merge(self, ranges: Sequence[PlannedRange]) -> RangeResult:
-        """Finish a partition from the states of its ranges, or read it again if a range has none."""
-        planned = evolve(ranges[0], count=1, start=None, end=None)
-        if all(each.state is not None for each in ranges):
-            saved = [load_checkpoint(self._task.storage, each.state, self._schemas) for each in ranges if each.state]
-            found, *later = [self._load(each, state) for each, state in zip(ranges, saved, strict=True)]
-            for each in later:
-                found.merge(each)
-            if later:
-                self._states.add(found.checkpoint(saved[0].segments))
-        else:
+        """Merge the states of the ranges of a partition, or read it again if a range has none."""
+        planned = evolve(ranges[0], count=1, start=None, end=None, state=None)
+        if any(each.state is None for each in ranges):
             segments = self._segments(planned)
-            found = self._read(evolve(planned, state=None), segments)
-            self._states.add(found.checkpoint(_shape(segments)))
+            return self._end(self._read(planned, segments), _shape(segments))
+        saved = [self._load(each) for each in ranges]
+        shape, (found, *later) = saved[0][1], [state for state, _ in saved]
+        for each in later:
+            found.merge(each)
+        return self._end(evolve(found, planned=planned), shape)
+
+    def finish(self, planned: PlannedRange) -> RangeResult:
+        """Write the tables of a partition from its state."""
+        found, _ = self._load(planned)
         self._finish(found)
         return RangeResult(planned=planned, read=found.range)
 
-    def _end(self, found: PartitionPass[S], segments: Sequence[LogFile], reason: str | None = None) -> RangeResult:
-        planned, saved = found.planned, found.checkpoint(_shape(segments))
+    def _end(self, found: PartitionPass[S], shape: Sequence[tuple[int, int]], reason: str | None = None) -> RangeResult:
+        planned, saved = found.planned, found.checkpoint(shape)
         state = (self._parts if planned.count > 1 else self._states).add(saved)
         if planned.count == 1 and not self._job.needs_facts:
             self._finish(found)
@@ -190,7 +201,8 @@ class _Attempt(Generic[S]):
         facts = evolve(facts, totals=task.totals, is_placement_known=task.is_placement_known)
         self._reports.append(found.reducer.finish(facts))
         self._problems += found.problems.total
-        self._first = [pa.concat_tables([*self._first, found.problems.shown]).slice(0, REPORT_ROWS)]
+        if found.problems.total and sum(each.num_rows for each in self._first.values()) < REPORT_ROWS:
+            self._first[found.range.topic, found.range.number] = found.problems.shown.combine_chunks()
 
     def _segments(self, planned: PlannedRange) -> list[LogFile]:
         return segments_in(self._task.inputs.roots[planned.root], planned.directory)
@@ -209,13 +221,17 @@ class _Attempt(Generic[S]):
             else:
                 saved.check(planned.topic_id, shape, exact=self._job.exact)
                 saved.check_lineage(_epochs(segments))
+                saved.check_position(segments, exact=self._job.exact)
                 found = PartitionPass.resume(self._job, self._output, planned, of, saved)
         found.read(segments)
         return found
 
-    def _load(self, planned: PlannedRange, saved: Checkpoint) -> PartitionPass[S]:
+    def _load(self, planned: PlannedRange) -> tuple[PartitionPass[S], Sequence[tuple[int, int]]]:
+        """Return a saved state, and the base offset and size of each segment that it describes."""
+        assert planned.state is not None
+        saved = load_checkpoint(self._task.storage, planned.state, self._schemas)
         of = self._range(planned, saved.segments, saved.state.numbers[START])
-        return PartitionPass.start(self._job, self._output, planned, of, saved)
+        return PartitionPass.start(self._job, self._output, planned, of, saved), saved.segments
 
     def _range(self, planned: PlannedRange, shape: Sequence[tuple[int, int]], start: int) -> LogRange:
         return LogRange(

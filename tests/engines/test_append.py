@@ -203,6 +203,15 @@ def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(tmp_path: Pa
     assert {row["topic"] for row in found["offsets"]} == {"kept", "tip", "after", "last"}
 
 
+def test_a_problem_that_compaction_removed_from_a_segment_that_has_grown_is_gone(tmp_path: Path) -> None:
+    logs, kept, bad = tmp_path / "logs", commit("kept", 1), (None, b"x")
+    write_segments(logs, 0, [{0: bad, 1: kept}])
+    run(logs, tmp_path / "out")
+    write_segments(logs, 0, [{1: kept, **{at: commit("more", at) for at in range(2, 9)}}, {9: commit("last", 9)}])
+    assert [each.from_start for each in run(logs, tmp_path / "out").partitions] == [True]
+    assert tables(tmp_path / "out") == from_nothing(logs, tmp_path / "fresh")
+
+
 def test_offsets_go_with_their_segment(tmp_path: Path) -> None:
     write_segments(tmp_path / "logs", 0, [{0: commit("a", 1)}, {1: commit("b", 2)}])
     run(tmp_path / "logs", tmp_path / "out")

@@ -25,6 +25,7 @@ from kafka_msgs.log.partition_discovery import partitions_in
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report
 from kafka_msgs.tables.commit_log import CommitLog
+from tests.support.offsets_topic import commit, write_segments
 from tests.support.profile_walk import STATISTICS, profile_by_walk
 from tests.support.random_topic import RandomTopic
 from tests.support.recordings import GROUP_LOGS, LOGS
@@ -203,6 +204,16 @@ def changed(tmp_path: Path, change: Callable[[RandomTopic], None]) -> list[str]:
 )
 def test_what_is_read_again_is_said(tmp_path: Path, change: Callable[[RandomTopic], None], reason: str) -> None:
     assert changed(tmp_path, change) == [f"events-0 was read from its start again: {reason}"]
+
+
+def test_batches_that_compaction_removed_from_a_segment_that_has_grown_are_gone(tmp_path: Path) -> None:
+    logs, kept = tmp_path / "logs", commit("kept", 1)
+    write_segments(logs, 0, [{0: commit("gone", 0), 1: kept}])
+    Ran(logs, tmp_path / "out")
+    write_segments(logs, 0, [{1: kept, **{at: commit("more", at) for at in range(2, 9)}}, {9: commit("last", 9)}])
+    assert [each.from_start for each in Ran(logs, tmp_path / "out").found] == [True]
+    Ran(logs, tmp_path / "fresh")
+    assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
 
 
 def test_partitions_come_and_go(tmp_path: Path) -> None:

@@ -55,11 +55,11 @@ def commit(name: str, offset: int | None, producer: int = NO_PRODUCER, group: st
     return TopicRecord(topic=TOPIC, key=key, value=value, version=version, producer_id=producer)
 
 
-def commit_oldest(name: str, offset: int) -> TopicRecord:
+def commit_oldest(name: str, offset: int, group: str = "tea") -> TopicRecord:
     """Return a commit in the format of Kafka 0.8."""
     return TopicRecord(
         topic=TOPIC,
-        key=LegacyOffsetCommitKey(group="tea", topic=name),
+        key=LegacyOffsetCommitKey(group=group, topic=name),
         value=LegacyOffsetCommitValue(offset=offset, metadata="old", commit_timestamp=9),
         version=0,
     )
@@ -118,7 +118,11 @@ def write_items(home: Path, number: int, items: Sequence[Item]) -> None:
 
 
 def write_segments(
-    home: Path, number: int, segments: Sequence[Mapping[int, Item]], first: int = 0, epoch: int = 0
+    home: Path,
+    number: int,
+    segments: Sequence[Mapping[int, Item | tuple[bytes | None, bytes | None]]],
+    first: int = 0,
+    epoch: int = 0,
 ) -> None:
     """Rewrite the segments of a partition from records and markers by offset, starting at the base offset ``first``.
 
@@ -146,6 +150,8 @@ class OffsetsTopic:
     id: UUID | None = _FIRST_ID
     """The topic id; None for a broker without topic ids."""
     topic: str = TOPIC
+    groups: Sequence[str] = ("tea", "milk")
+    """The groups with offsets."""
     segments: list[list[_Batch]] = field(factory=lambda: [[]])
     _open: set[int] = field(factory=set)
     _next: int = 0
@@ -170,14 +176,14 @@ class OffsetsTopic:
             self._open.discard(producer)
             return end(producer, committed=dice.random() < 0.6)
         if dice.random() < 0.15:
-            return _members(dice.choice(("tea", "milk", "own", "new")), None if dice.random() < 0.3 else self._next)
+            return _members(dice.choice((*self.groups, "own", "new")), None if dice.random() < 0.3 else self._next)
         if dice.random() < 0.1:
-            return commit_oldest(dice.choice(_TOPICS), self._next)
+            return commit_oldest(dice.choice(_TOPICS), self._next, self.groups[0])
         producer = dice.choice((NO_PRODUCER, NO_PRODUCER, 1, 2, 3))
         value = None if dice.random() < 0.2 else self._next
         if producer != NO_PRODUCER:
             self._open.add(producer)
-        return commit(dice.choice(_TOPICS), value, producer, dice.choice(("tea", "milk")))
+        return commit(dice.choice(_TOPICS), value, producer, dice.choice(self.groups))
 
     def compact(self) -> None:
         """Remove replaced records and half of the deletions from the closed segments."""
