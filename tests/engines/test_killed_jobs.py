@@ -21,6 +21,7 @@ def test_readers_see_whole_runs_on_disk(tmp_path: Path, form: str) -> None:
     assert set(check_steps(tmp_path, Output(str(tmp_path / "out"), form=form), SOME[form])) == {"old", "new"}
 
 
+@pytest.mark.system
 def test_readers_see_whole_runs_on_s3(tmp_path: Path) -> None:
     with s3_process() as server:
         server.store().create_dir("bucket")

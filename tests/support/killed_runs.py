@@ -28,12 +28,12 @@ from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.filesystems.options import FilesystemOptions
 from kafka_msgs.filesystems.storage import Storage
-from kafka_msgs.tables import get_format
 from kafka_msgs.tables.commit_log import CommitLog
-from kafka_msgs.tables.table_versions import publish_head
+from kafka_msgs.tables.delta import OpenDeltaTable
+from kafka_msgs.tables.iceberg import OpenIcebergTable
 from kafka_msgs.tables.task_output import TableWriter
-from tests.support.committed_tables import committed_tables
 from tests.support.offsets_topic import OffsetsTopic
+from tests.support.table_readers import read_table
 
 __all__ = ["Output", "check_steps"]
 
@@ -69,46 +69,47 @@ class Output:
     @property
     def log(self) -> CommitLog:
         """The commits of the runs."""
-        own = self.location if self.form == "parquet" else f"{self.location}/.run"
-        return CommitLog(Storage.at(own, self.options))
+        return CommitLog(Storage.at(self.location, self.options))
 
     def copy(self, location: str) -> Output:
-        """Return a copy in another directory of the filesystem."""
+        """Replace another directory of the filesystem by a copy of this one, and return it."""
         made = evolve(self, location=location)
         if "://" not in location:
+            shutil.rmtree(location, ignore_errors=True)
             shutil.copytree(self.location, location, symlinks=True)
             return made
         here, there = (Storage.at(each.location, self.options) for each in (self, made))
+        there.delete([each.path for each in there.list_files()])
         fs.copy_files(here.full_path(""), there.full_path(""), here.filesystem, there.filesystem)
         return made
 
     def run(self, logs: Path) -> None:
-        """Run the job, and publish its tables in another format."""
-        log = self.log
+        """Run the job."""
         run_job(
-            _JOB, JobInputs.at([logs]), log.storage.location.shown, local_engine(), self.options, split_bytes=_SPLIT
+            _JOB,
+            JobInputs.at([logs]),
+            self.log.storage.location.shown,
+            local_engine(),
+            self.options,
+            split_bytes=_SPLIT,
+            table_format=self.form,
         )
-        if self.form != "parquet":
-            publish_head(get_format(self.form, self.options), _JOB.tables, log, self.location)
 
     def tables(self) -> Tables:
         """Return the rows that a reader sees."""
-        if self.form == "parquet":
-            return {
-                name: sorted(map(_text, rows)) for name, rows in committed_tables(self.location, self.settings).items()
-            }
-        form = get_format(self.form, self.options)
-        return {
-            name: sorted(map(_text, form.read(f"{self.location}/{name}").read_all().to_pylist()))
-            for name in _JOB.tables
-        }
+        found = {name: read_table(self.form, f"{self.location}/{name}", self.settings) for name in _JOB.tables}
+        return {name: sorted(map(_text, rows.to_pylist())) for name, rows in found.items()}
 
     def orphans(self) -> set[str]:
-        """Remove what no manifest lists any more, and return the remaining files that none lists."""
+        """Remove what no manifest lists any more, and return the remaining files that none lists, and missing ones.
+
+        Old files of other formats than Parquet are for the vacuum of their tables.
+        """
         log = evolve(self.log, grace=timedelta(0))
         log.expire()
         listed = {file.path for number in log.numbers() for file in log.snapshot(number).files()}
-        return {each.path for each in log.storage.list_files("data")} ^ listed
+        there = {each.path for each in log.storage.list_files()}
+        return {path for path in there - listed if path.startswith("data/")} | listed - there
 
 
 def _text(row: Mapping[str, Any]) -> str:
@@ -126,8 +127,10 @@ def check_steps(home: Path, output: Output, steps: range | None = None) -> Itera
     fresh.run(topic.write())
     after = fresh.tables()
     assert before != after
+    saved = output.copy(f"{output.location}-saved")
     for step in count() if steps is None else steps:
-        killed = output.copy(f"{output.location}-{step}")
+        # Iceberg refers to a table by its whole path.
+        killed = saved.copy(output.location)
         if _run_killed(killed, topic.home, step) != _KILLED:
             assert killed.tables() == after
             return
@@ -162,7 +165,7 @@ def _run(output: Output, logs: Path, step: int) -> None:
         if next(left) == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    changes = {**_CHANGES, type(get_format(output.form, output.options)): ("write", "append", "merge", "publish")}
+    changes = {**_CHANGES, OpenDeltaTable: ("commit",), OpenIcebergTable: ("commit",)}
     for of, names in changes.items():
         for name in names:
             setattr(of, name, _announced(getattr(of, name), change))
