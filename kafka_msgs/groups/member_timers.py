@@ -18,7 +18,6 @@ __all__ = [
     "restart_timers",
     "schedule_rebalance",
     "schedule_session",
-    "session_timer_key",
     "stop_member_timers",
     "sync_timer_key",
 ]
