@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from attrs import define, field
 
-__all__ = ["ReducingBuffer", "aggregated", "one_array", "replaced"]
+__all__ = ["ReducingBuffer", "aggregated", "group_rows_by", "one_array", "replaced"]
+
+_MANY: Final = 1 << 16
 
 R = TypeVar("R", pa.Table, pa.RecordBatch)
 
@@ -26,9 +28,14 @@ def replaced(rows: R, **columns: pa.Array | pa.ChunkedArray) -> R:
     return rows
 
 
+def group_rows_by(rows: pa.Table, by: Sequence[str]) -> pa.TableGroupBy:
+    """Return rows grouped by columns. Threads are used only for many rows: for a few, starting them takes longer."""
+    return rows.group_by(list(by), use_threads=rows.num_rows > _MANY)
+
+
 def aggregated(rows: pa.Table, by: Sequence[str], functions: Mapping[str, str]) -> pa.Table:
     """Return a row for each combination of the columns ``by``. Columns keep their names in spite of ``functions``."""
-    found = rows.group_by(list(by)).aggregate(list(functions.items()))
+    found = group_rows_by(rows, by).aggregate(list(functions.items()))
     return found.rename_columns({f"{name}_{function}": name for name, function in functions.items()})
 
 
@@ -43,7 +50,9 @@ class ReducingBuffer:
     _count: int = 0
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows that are reduced already."""
+        """Add rows, which need not be reduced."""
+        if not rows.num_rows:
+            return
         self._new.append(rows)
         self._count += rows.num_rows
         if self._count >= max(self.size, self.rows.num_rows):

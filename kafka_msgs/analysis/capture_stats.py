@@ -35,7 +35,7 @@ __all__ = [
 QUANTILES: Final = {"p50Us": 0.5, "p90Us": 0.9, "p99Us": 0.99}
 """The columns of quantiles, and their shares."""
 UNDECODED: Final = "undecoded"
-"""The kind of problem of an exchange that could not be decoded. The other kinds are those of ``FaultKind``."""
+"""The kind of problem of an undecoded exchange. Faults have their ``FaultKind``."""
 _PLACE: Final = ("file", "connection", "clientHost", "clientPort", "serverHost", "serverPort")
 _API: Final = ("apiKey", "api", "version")
 COLUMNS: Final = (

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
+from kafka_msgs.analysis.arrow_tables import group_rows_by
 from kafka_msgs.analysis.lag_status import DISTANCE_MS, WINDOW, LagHistory, Observation
 from kafka_msgs.analysis.live_records import COMMITS, EFFECTIVE, UNDECIDED
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
@@ -67,7 +68,7 @@ class CommitWindows:
         slots = pc.divide(pc.struct_field(values, "commit_timestamp"), self.distance_ms)
         keys = rows["key"].combine_chunks().dictionary_encode().indices
         places = pa.table({"key": keys, "slot": slots, "position": rows["offset"]}).filter(plain)
-        last = places.group_by(["key", "slot"]).aggregate([("position", "max")])
+        last = group_rows_by(places, ["key", "slot"]).aggregate([("position", "max")])
         last = last.sort_by([("key", "ascending"), ("slot", "descending")])
         kept = last.filter(pc.less(_places_in_runs(last["key"]), self.size))["position_max"]
         return rows.filter(pc.or_(pc.invert(plain), pc.is_in(rows["offset"], kept.combine_chunks())))

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated
+from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated, group_rows_by
 from kafka_msgs.analysis.batch_rows import NO_HOUR
 from kafka_msgs.analysis.offset_tables import to_timestamps
 
@@ -105,19 +105,19 @@ class HourlyStats:
 
     def add(self, batches: pa.Table) -> None:
         """Add batches with the columns of ``batch_rows.ROWS``. Aborted batches must also be passed to ``abort``."""
-        self._sums.add(_by_place(_figures(batches)))
+        self._sums.add(_figures(batches))
         numbered = pc.and_not(pc.greater_equal(batches["producerId"], 0), batches["control"])
-        self._producers.add(_distinct(batches.filter(numbered).select(PRODUCERS.names)))
+        self._producers.add(batches.filter(numbered).select(PRODUCERS.names))
 
     def merge(self, later: HourlyStats, more: pa.Table) -> None:
         """Add the statistics of a later range, and further ones."""
         for figures in (later.sums(), more):
-            self._sums.add(_by_place(figures))
+            self._sums.add(figures)
         self._producers.add(later.producers())
 
     def abort(self, batches: pa.Table) -> None:
         """Count the records of already added batches whose transaction was aborted."""
-        self._sums.add(_by_place(_with(batches, {"abortedRecords": batches["records"]})))
+        self._sums.add(_with(batches, {"abortedRecords": batches["records"]}))
 
     def sums(self) -> pa.Table:
         """Return the statistics, with the columns of ``FIGURES``."""
@@ -156,7 +156,7 @@ def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
-    return rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
+    return group_rows_by(rows, rows.column_names).aggregate([]).select(rows.column_names)
 
 
 def late_at(batches: pa.Table) -> pa.Table:
@@ -179,7 +179,7 @@ def statistics_by(figures: pa.Table, producers: pa.Table, by: Sequence[str]) -> 
     """Return the columns ``by`` and the statistics of ``PROFILE``, sorted; rows without a time come last."""
     found = aggregated(figures, by, _ADDED)
     counted = _distinct(producers.select([*by, "producerId"]))
-    numbers = counted.group_by(list(by)).aggregate([("producerId", "count")])
+    numbers = group_rows_by(counted, by).aggregate([("producerId", "count")])
     content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
     columns: dict[str, Any] = {name: found[name] for name in (*by, *STATISTICS.names) if name in found.column_names}
     columns |= {name: pc.fill_null(columns[name], 0) for name in _ADDED if name in columns and _ADDED[name] == "sum"}
@@ -208,7 +208,7 @@ def _looked_up(found: pa.Table, rows: pa.Table, name: str, by: Sequence[str]) ->
 
 def _codecs(figures: pa.Table, by: Sequence[str]) -> pa.Table:
     """Return the sorted codec names of each combination."""
-    pairs = figures.filter(figures["codec"].is_valid()).group_by([*by, "codec"]).aggregate([])
+    pairs = _distinct(figures.filter(figures["codec"].is_valid()).select([*by, "codec"]))
     return pairs.sort_by("codec").group_by(list(by), use_threads=False).aggregate([("codec", "list")])
 
 

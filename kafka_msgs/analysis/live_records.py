@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import one_array, replaced
+from kafka_msgs.analysis.arrow_tables import group_rows_by, one_array, replaced
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 
 __all__ = [
@@ -183,7 +183,7 @@ class _Order:
 
     def _rows(self, wanted: pa.Array, which: str, more: Mapping[str, pa.ChunkedArray]) -> pa.Array:
         found = pa.table({"key": self.keys, **more, "rank": self.ranks}).filter(wanted)
-        ranks = one_array(found.group_by(["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
+        ranks = one_array(group_rows_by(found, ["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
         return self.rows.take(ranks.take(pc.sort_indices(ranks)))
 
 
@@ -225,7 +225,7 @@ def _last_waiting(rows: pa.Table) -> pa.Table:
     """Return the last row of each producer and key, which represents the earlier ones."""
     order = _Order.of(rows)
     columns = {"producer": rows["producer"], "key": order.keys, "rank": order.ranks, "stands_for": rows["stands_for"]}
-    grouped = pa.table(columns).group_by(["producer", "key"])
+    grouped = group_rows_by(pa.table(columns), ["producer", "key"])
     found = grouped.aggregate([("rank", "max"), ("stands_for", "sum")]).sort_by("rank_max")
     last = rows.take(order.rows.take(one_array(found["rank_max"])))
     return replaced(last, stands_for=found["stands_for_sum"])

@@ -158,14 +158,18 @@ class TopicProfile:
         order, first = pc.add(waiting["outOfOrder"], late.cast(pa.int64())), pc.and_not(waiting["first"], continued)
         waiting = replaced(waiting, outOfOrder=order, first=first)
         self._figures.merge(figures, late_at(waiting.filter(late)))
-        self._figures.abort(self._batches.merge(waiting, later._batches.markers))
+        self._abort(self._batches.merge(waiting, later._batches.markers))
         self._last |= later._last
+
+    def _abort(self, batches: pa.Table) -> None:
+        if batches.num_rows:
+            self._figures.abort(batches)
 
     def _take(self, rows: pa.Table) -> None:
         if rows.num_rows:
             rows = self._ordered(rows)
             self._figures.add(rows)
-            self._figures.abort(self._batches.add(rows))
+            self._abort(self._batches.add(rows))
 
     def _ordered(self, rows: pa.Table) -> pa.Table:
         """Return batches with ``outOfOrder`` counted against the previous batch, and ``first`` set per segment."""
@@ -189,7 +193,7 @@ class TopicProfile:
         """Return the complete state after the last record."""
         self._take(self._held)
         self._held = ROWS.empty_table()
-        self._figures.abort(self._batches.apply_markers())
+        self._abort(self._batches.apply_markers())
         tables = {
             "waiting": self._batches.waiting,
             "markers": self._batches.markers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -25,15 +26,20 @@ _PLACE: Final = [("topic", pa.string()), ("partition", pa.int32())]
 
 @frozen(kw_only=True)
 class ProfileRead:
-    """The statistics of partitions, the data of the report, and the problems.
+    """The statistics of partitions, and the problems.
 
     ``figures`` and ``producers`` have the columns of the state of the reducer, and ``topic`` and ``partition``.
     """
 
     figures: pa.Table
     producers: pa.Table
-    summary: ProfileSummary
     problems: tuple[ReadProblem, ...]
+    _reducers: tuple[TopicProfile, ...]
+
+    @cached_property
+    def summary(self) -> ProfileSummary:
+        """The data of the report."""
+        return merge_summaries([each.finish(ClusterFacts()) for each in self._reducers])
 
     def rows(self, *by: str) -> list[dict[str, Any]]:
         """Return a row for each combination of the columns ``topic``, ``partition`` and ``hourMs``, in their order.
@@ -50,7 +56,7 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
     Raises ``OSError``.
     """
     figures, producers = ([pa.schema([*_PLACE, *each]).empty_table()] for each in (FIGURES, PRODUCERS))
-    summaries: list[ProfileSummary] = []
+    reducers: list[TopicProfile] = []
     problems: list[ReadProblem] = []
     for partition in partitions:
         bases = tuple(each.base_offset for each in partition.segments)
@@ -58,14 +64,14 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
         reducer = TopicProfile(MemoryOutput(), of, None)
         problems += read_partition(partition, reducer.add, _COLUMNS, progress or Progress())
         reducer.checkpoint()
-        summaries.append(reducer.finish(ClusterFacts()))
+        reducers.append(reducer)
         figures.append(_placed(reducer.figures(), partition))
         producers.append(_placed(reducer.producers(), partition))
     return ProfileRead(
         figures=pa.concat_tables(figures),
         producers=pa.concat_tables(producers),
-        summary=merge_summaries(summaries),
         problems=tuple(problems),
+        reducers=tuple(reducers),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import one_array
+from kafka_msgs.analysis.arrow_tables import group_rows_by, one_array
 
 __all__ = ["first_markers", "next_markers"]
 
@@ -31,5 +31,5 @@ def next_markers(producers: pa.Array, offsets: pa.Array, markers: pa.Array) -> p
 
 def first_markers(markers: pa.Table, producer: str, offset: str) -> pa.Table:
     """Return the first of the markers of each producer, given the names of the columns."""
-    first = markers.group_by(producer).aggregate([(offset, "min")])[f"{offset}_min"]
+    first = group_rows_by(markers, [producer]).aggregate([(offset, "min")])[f"{offset}_min"]
     return markers.filter(pc.is_in(markers[offset], one_array(first))).combine_chunks()

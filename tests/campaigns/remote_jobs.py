@@ -40,6 +40,8 @@ JOBS: Final[Mapping[str, Path]] = {
     "capture-report": PACKETS / "shop.pcapng",
 }
 """The jobs that read files, and their inputs."""
+_WITH_PATHS: Final = frozenset({"file", "problem", "checkpoint"})
+"""The columns that contain paths of inputs."""
 _ONCE: Final = ("capture-report",)
 """The jobs without incremental runs."""
 
@@ -102,7 +104,7 @@ def _rows(filesystem: fs.FileSystem, place: str) -> Iterator[str]:
 
 
 def _shown(row: Mapping[str, Any]) -> str:
-    return repr({name: value for name, value in sorted(row.items()) if name not in ("file", "problem")})
+    return repr({name: value for name, value in sorted(row.items()) if name not in _WITH_PATHS})
 
 
 def compare(place: Place, home: Path) -> Iterator[str]:

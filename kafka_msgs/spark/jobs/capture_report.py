@@ -67,7 +67,7 @@ def _facts(tables: Tables) -> DataFrame:
 
 def _states(tables: Tables) -> DataFrame:
     """Return the state of each task, so that the rows are reduced only once."""
-    return tables["facts"].mapInArrow(_reduce, "state string")
+    return tables["facts"].mapInArrow(_reduce, "checkpoint string")
 
 
 def _reduce(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -75,7 +75,7 @@ def _reduce(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for row in batch.to_pylist():
             stats.add(row)
-    yield pa.RecordBatch.from_pydict({"state": [stats.checkpoint()]})
+    yield pa.RecordBatch.from_pydict({"checkpoint": [stats.checkpoint()]})
 
 
 def _table(name: str) -> Callable[[Tables], DataFrame]:
@@ -91,7 +91,7 @@ def _from_states(tables: Tables, function: Callable[[CaptureStats], pa.RecordBat
     """Return the result of a function of the merged states, which one task calls."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        states = (CaptureStats.from_checkpoint(text) for batch in batches for text in batch["state"].to_pylist())
+        states = (CaptureStats.from_checkpoint(text) for batch in batches for text in batch["checkpoint"].to_pylist())
         yield function(reduce(CaptureStats.merge, states, CaptureStats()))
 
     return tables["states"].coalesce(1).mapInArrow(work, schema)
