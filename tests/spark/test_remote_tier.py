@@ -154,9 +154,8 @@ def test_a_bucket_without_snapshots_is_followed_where_its_parts_are_read(
     as_aiven(TIER, tmp_path / "aiven")
     shutil.copytree(TIER, tmp_path / "tier", ignore=shutil.ignore_patterns("*.snapshot", "*.txnindex"))
     as_bucket(tmp_path, monkeypatch)
-    plan = ReadPlan.of(
-        "kafka-log", Options("kafka-log", {"path": "s3://bucket/tier", "remoteLayout": "kafka", **COMMITTED})
-    )
+    options = {"path": "s3://bucket/tier", "remoteLayout": "kafka", **COMMITTED}
+    plan = ReadPlan.of(Options("kafka-log", options))
     reader = LogReader(plan, log_reading(Options("kafka-log", {"columns": "partition,offset"})))
     splits = pickle.loads(pickle.dumps(plan.splits()))
     found = [row for split in splits for part in split for batch in reader.rows(part) for row in batch.to_pylist()]
