@@ -27,7 +27,6 @@ from kafka_msgs.filesystems.path_resolution import (
 )
 from kafka_msgs.log.remote_naming import REMOTE_NAMINGS, RemoteNaming, parse_remote_naming
 from kafka_msgs.log.remote_ranges import (
-    LOG_START,
     METADATA_TOPIC,
     LocalLogBounds,
     RemoteOffsetRange,
@@ -38,6 +37,7 @@ from kafka_msgs.log.remote_ranges import (
 )
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
+    LOG_STARTS,
     PARTITION_METADATA,
     read_leader_epochs,
     read_offset_checkpoint,
@@ -188,7 +188,7 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
         first = files[0]
         home = first.root, first.directory.rpartition("/")[0]
         if home not in starts:
-            starts[home] = _read(evolve(first, path=f"{home[1]}/{LOG_START}"), read_offset_checkpoint) or {}
+            starts[home] = _read(evolve(first, path=f"{home[1]}/{LOG_STARTS}"), read_offset_checkpoint) or {}
         metadata = _read(first.sibling(PARTITION_METADATA), read_partition_metadata)
         found[place] = LocalLogBounds(
             first=first.first,
