@@ -87,7 +87,7 @@ def _named(text: str, fs_options: FilesystemOptions) -> Iterator[tuple[_Names, s
 
 
 def _with_endpoint(given: Arguments, location: Location) -> Arguments:
-    """Return the arguments with the endpoint as a URL; that of Azure's emulator has the account in its path."""
+    """Return the arguments with the endpoint as a URL; the endpoint of Azure's emulator has the account in its path."""
     server, scheme = given.get("endpoint_override"), given.get("scheme", "https")
     if blob := given.get("blob_storage_authority"):
         account = location.authority.rpartition("@")[2].partition(".")[0]
