@@ -56,7 +56,7 @@ class FilesystemOptions:
 
     @classmethod
     def select(cls, given: Mapping[str, str]) -> FilesystemOptions:
-        """Return the filesystem options in the configuration of another program, which may have options of its own."""
+        """Return the filesystem options in the configuration of another program, and skip its other options."""
         return cls(tuple(sorted((name, value) for name, value in given.items() if name.startswith(PREFIXES))))
 
     @classmethod

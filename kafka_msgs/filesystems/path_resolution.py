@@ -268,7 +268,8 @@ def local_copy(file: LogFile, start: int = 0, end: int | None = None) -> Iterato
 
 def _fetch(file: LogFile, copy: Path, start: int, end: int | None) -> None:
     with open_file(file) as data, copy.open("wb") as written:
-        at, stop = start, data.size() if end is None else end
+        # Google's store refuses to read at the end of a file.
+        at, stop = start, data.size() if end is None else min(end, data.size())
         while at < stop and (chunk := data.read_at(min(_CHUNK, stop - at), at)):
             written.write(chunk)
             at += len(chunk)

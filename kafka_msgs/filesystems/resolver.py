@@ -111,4 +111,4 @@ _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(AZURE_SCHEMES, ("fs.azure.",)),
     "hdfs": ("dfs.", "fs.defaultFS", "fs.defaultfs"),
 }
-"""The prefixes of the options of a scheme. Other schemes are those of ``fsspec``."""
+"""The prefixes of the options of a scheme. ``fsspec`` opens other schemes."""

@@ -6,6 +6,7 @@ a URI take precedence over them. delta-rs and obstore have the same names, becau
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -48,9 +49,12 @@ _GCS: Final = {
     "anonymous": _Names("google_skip_signature"),
     "endpoint": _Names("google_base_url"),
     "http": _Names("google_allow_http"),
+    "no_account": _Names("google_service_account_key"),
 }
 
 
+_NO_ACCOUNT: Final = json.dumps({"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""})
+"""The key of no account: ``object_store`` signs writes to Google's store even if it is anonymous."""
 _STORES: Final[Mapping[str, Mapping[str, _Names]]] = {
     **dict.fromkeys(S3_SCHEMES, _S3),
     **dict.fromkeys(AZURE_SCHEMES, _AZURE),
@@ -83,11 +87,13 @@ def _named(text: str, fs_options: FilesystemOptions) -> Iterator[tuple[_Names, s
 
 
 def _with_endpoint(given: Arguments, location: Location) -> Arguments:
-    """Return the arguments with the endpoint as a URL; that of Azure's emulator has the account in its path."""
+    """Return the arguments with the endpoint as a URL; the endpoint of Azure's emulator has the account in its path."""
     server, scheme = given.get("endpoint_override"), given.get("scheme", "https")
     if blob := given.get("blob_storage_authority"):
         account = location.authority.rpartition("@")[2].partition(".")[0]
         server, scheme = f"{blob}/{account}", given.get("blob_storage_scheme", "https")
     if not server:
         return given
+    if given.get("anonymous"):
+        given = given | {"no_account": _NO_ACCOUNT}
     return given | {"endpoint": f"{scheme}://{server}"} | ({"http": True} if scheme == "http" else {})

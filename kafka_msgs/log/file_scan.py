@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.mapped_file import WINDOW, Mapped, map_file, release
-from kafka_msgs.log.resync import BatchResync, looks_like_batch, stated_size
+from kafka_msgs.log.resync import START, BatchResync, looks_like_batch, stated_size
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, BatchReader, LegacyBatch, ReadOptions, RecordBatch
 from kafka_msgs.validators import check_int
 
@@ -26,8 +25,6 @@ __all__ = ["AnyBatch", "BatchStart", "FileScan", "read_log", "walk_headers", "wa
 
 AnyBatch: TypeAlias = RecordBatch | LegacyBatch
 """A batch of any format: v2, or a message set of format v0 or v1."""
-
-_START: Final = Struct(">qiib")
 
 
 def read_log(
@@ -165,7 +162,7 @@ def walk_headers(data: Mapped, start: int = 0) -> Iterator[BatchStart]:
     while size - position > MAGIC_OFFSET:
         if position - released > WINDOW:
             released = release(data, released, position)
-        offset, stated, _, magic = _START.unpack_from(data, position)
+        offset, stated, _, magic = START.unpack_from(data, position)
         stated += LENGTH_AND_OFFSET_STRUCT
         if not (0 <= magic <= 2 and MAGIC_OFFSET < stated <= size - position):
             return

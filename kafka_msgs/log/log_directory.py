@@ -68,7 +68,7 @@ class KRaftSnapshot:
 
 
 class TransactionalLog(ABC):
-    """A log whose batches are read like those of a consumer."""
+    """A log that is read with the isolation level of a consumer."""
 
     __slots__ = ()
 

@@ -23,7 +23,6 @@ from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.remote_naming import SegmentName
 
 __all__ = [
-    "LOG_START",
     "METADATA_TOPIC",
     "LocalLogBounds",
     "RemoteOffsetRange",
@@ -35,9 +34,6 @@ __all__ = [
 
 METADATA_TOPIC: Final = "__remote_log_metadata"
 """The topic with the metadata of remote segments."""
-
-LOG_START: Final = "log-start-offset-checkpoint"
-"""The file in a log directory with the log start offsets of partitions."""
 
 TopicPlace: TypeAlias = tuple[str, int]
 """A topic and a partition number."""

@@ -17,9 +17,10 @@ from kafka_msgs.errors import RecordError
 from kafka_msgs.log.mapped_file import WINDOW, Mapped, end_of_hole, first_not_zero, release
 from kafka_msgs.records import read_batches
 
-__all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "BatchResync", "looks_like_batch", "stated_size"]
+__all__ = ["CHECKED_AT_LEAST", "CHECKED_AT_MOST", "START", "BatchResync", "looks_like_batch", "stated_size"]
 
-_START: Final = Struct(">qiib")
+START: Final = Struct(">qiib")
+"""The start of a batch: its base offset, size, leader epoch or checksum, and magic."""
 _HEADER: Final = header_struct(
     "leader_epoch", "last_offset_delta", "producer_id", "producer_epoch", "base_sequence", "count"
 )
@@ -118,7 +119,7 @@ class BatchResync:
 
     def _is_batch(self, position: int, next_offset: int) -> bool:
         data = self._data
-        offset, size, _, magic = _START.unpack_from(data, position)
+        offset, size, _, magic = START.unpack_from(data, position)
         end = position + size + LENGTH_AND_OFFSET_STRUCT
         self.budget -= _COST
         if offset < next_offset or end > len(data) or not _fits(data, position, end, magic):

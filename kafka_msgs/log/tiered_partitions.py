@@ -18,7 +18,6 @@ from kafka_msgs.log.log_directory import LogDirectory, Partition, TransactionalL
 from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
 from kafka_msgs.log.remote_ranges import (
-    LOG_START,
     METADATA_TOPIC,
     LocalLogBounds,
     RemoteOffsetRange,
@@ -27,7 +26,7 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
-from kafka_msgs.log.small_files import read_offset_checkpoint
+from kafka_msgs.log.small_files import LOG_STARTS, read_offset_checkpoint
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 
@@ -149,7 +148,7 @@ def _segment(tier: Path, layout: RemoteNaming, found: RemoteOffsetRange) -> Tier
 
 
 def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLogBounds]:
-    starts = _if_there(lambda: read_offset_checkpoint(log / LOG_START)) or {}
+    starts = _if_there(lambda: read_offset_checkpoint(log / LOG_STARTS)) or {}
     found = {}
     for place, partition in local.items():
         metadata = _if_there(partition.metadata)

@@ -18,20 +18,15 @@ if TYPE_CHECKING:
     from kafka_msgs.registry.schemas import Reference, RegisteredSchema, SchemaResolver, StaticSchemas
     from kafka_msgs.registry.serializers import PayloadDeserializer, PayloadSerializer
 else:
+    _NAMES = {
+        "payload_decoding": ("PayloadReader", "decode_payloads"),
+        "record_filter": ("RecordFilter",),
+        "registry_client": ("SchemaRegistryClient",),
+        "schemas": ("Reference", "RegisteredSchema", "SchemaResolver", "StaticSchemas"),
+        "serializers": ("PayloadDeserializer", "PayloadSerializer"),
+    }
     __getattr__, __dir__ = lazy_module_attributes(
-        __name__,
-        {
-            "PayloadDeserializer": "serializers",
-            "PayloadReader": "payload_decoding",
-            "PayloadSerializer": "serializers",
-            "RecordFilter": "record_filter",
-            "Reference": "schemas",
-            "RegisteredSchema": "schemas",
-            "SchemaRegistryClient": "registry_client",
-            "SchemaResolver": "schemas",
-            "StaticSchemas": "schemas",
-            "decode_payloads": "payload_decoding",
-        },
+        __name__, {name: module for module, names in _NAMES.items() for name in names}
     )
 
 __all__ = [

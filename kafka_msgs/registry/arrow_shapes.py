@@ -92,11 +92,12 @@ class FieldCounter:
         self._count = 0
         self._inside: set[object] = set()
 
-    def count(self) -> None:
-        """Count one field. Raises ``RegisteredSchemaError`` if the limit is exceeded."""
+    def counted(self, shape: ColumnShape) -> ColumnShape:
+        """Count a field with this shape. Raises ``RegisteredSchemaError`` if the limit is exceeded."""
         self._count += 1
         if self._count > MOST_FIELDS:
             raise RegisteredSchemaError(schema_id=self._id, reason=f"it has more than {MOST_FIELDS:,} fields")
+        return shape
 
     @contextmanager
     def inside(self, key: object, name: str) -> Iterator[None]:

@@ -192,7 +192,7 @@ class _Shapes:
         kind = schema["type"]
         if kind in ("record", "error"):
             with self._fields.inside(schema["name"], schema["name"]):
-                fields = {each["name"]: self._field(each["type"]) for each in schema["fields"]}
+                fields = {each["name"]: self._fields.counted(self.of(each["type"])) for each in schema["fields"]}
                 return ColumnShape.of_fields(fields).after(_without_name)
         if schema.get(NOTE) == "decimal" and kind in ("bytes", "fixed"):
             return ColumnShape(_decimal(schema), _without_name)
@@ -205,15 +205,11 @@ class _Shapes:
         note = schema.get(NOTE)
         return _TIMES[note] if _BASES.get(note, "") == kind else self.of(kind)
 
-    def _field(self, schema: Any) -> ColumnShape:
-        self._fields.count()
-        return self.of(schema)
-
     def _union(self, branches: list[Any]) -> ColumnShape:
         others = [each for each in branches if _branch(each) != "null"]
         if len(others) <= 1:
             return self.of(others[0]) if others else ColumnShape(pa.null())
-        shapes = {f"member{number}": self._field(each) for number, each in enumerate(others)}
+        shapes = {f"member{number}": self._fields.counted(self.of(each)) for number, each in enumerate(others)}
         members = dict(zip(map(_branch, others), shapes, strict=True))
 
         def member(value: Any) -> dict[str, Any]:

@@ -119,15 +119,12 @@ class _Shapes:
         if kind == "array" and isinstance(schema.get("items"), dict):
             return self.of(schema["items"], resolver).listed().after(partial(_of, list))
         if kind == "object" and schema.get("properties"):
-            fields = {name: self._field(each, resolver) for name, each in schema["properties"].items()}
+            given = schema["properties"].items()
+            fields = {name: self._fields.counted(self.of(each, resolver)) for name, each in given}
             return ColumnShape.of_fields(fields).after(partial(_of, dict))
         if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
             return self.of(schema["additionalProperties"], resolver).mapped().after(partial(_of, dict))
         return _TEXT
-
-    def _field(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
-        self._fields.count()
-        return self.of(schema, resolver)
 
 
 def _is_null(schema: Any) -> bool:

@@ -170,12 +170,11 @@ class _Shapes:
         if name in _WRAPPERS:
             return self._one(message.fields[0]).after(attrgetter("value"))
         with self._fields.inside(name, name):
-            parts = {each.name: self._field(each) for each in message.fields}
+            parts = {each.name: self._fields.counted(self._field(each)) for each in message.fields}
         absent = frozenset(each.name for each in message.fields if each.has_presence)
         return ColumnShape.of_fields(parts).after(partial(_content, list(parts), absent))
 
     def _field(self, field: FieldDescriptor) -> ColumnShape:
-        self._fields.count()
         if not field.is_repeated:
             return self._one(field)
         if field.message_type is not None and field.message_type.GetOptions().map_entry:

@@ -30,12 +30,13 @@ def store(request: pytest.FixtureRequest) -> Iterator[ObjectStore]:
         not_run(str(error))
 
 
-def storage_at(store: ObjectStore, path: str) -> Storage:
-    return Storage.at(store.uri(path), FilesystemOptions.from_mapping(store.settings))
+def storage_at(store: ObjectStore, path: str, *, creates: bool = False) -> Storage:
+    settings = store.creating if creates and store.creating else store.settings
+    return Storage.at(store.uri(path), FilesystemOptions.from_mapping(settings))
 
 
 def test_a_file_is_created_once(store: ObjectStore) -> None:
-    storage = storage_at(store, "once")
+    storage = storage_at(store, "once", creates=True)
     storage.probe("probe")
     assert storage.create("_commits/1.json", b"first")
     assert not storage.create("_commits/1.json", b"second")
@@ -44,7 +45,7 @@ def test_a_file_is_created_once(store: ObjectStore) -> None:
 
 
 def test_one_of_many_writers_creates_a_file(store: ObjectStore) -> None:
-    storage = storage_at(store, "race")
+    storage = storage_at(store, "race", creates=True)
     with ThreadPoolExecutor(8) as pool:
         created = list(pool.map(lambda number: storage.create("x", b"%d" % number), range(8)))
     assert created.count(True) == 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import arguments_of, is_known, parameters_of
 from kafka_msgs.filesystems.location import Location
@@ -162,6 +165,12 @@ def test_a_misspelt_option_is_refused_with_the_nearest_name_and_without_its_valu
     with pytest.raises(OptionError, match=re.escape(f"did you mean {meant}?")) as caught:
         FilesystemOptions.from_mapping({"fs.s3a.access.key": "A", name: "hush"}, "a test")
     assert "hush" not in str(caught.value)
+
+
+def test_a_command_refuses_a_misspelt_option(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["tables", str(tmp_path), "--conf", "fs.s3a.endpiont=x"])
+    assert done.exit_code
+    assert "did you mean fs.s3a.endpoint?" in " ".join(done.output.split())
 
 
 def test_an_option_of_another_program_is_refused_unless_it_comes_from_its_configuration() -> None:

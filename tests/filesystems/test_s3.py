@@ -100,6 +100,11 @@ def test_errors_do_not_show_secrets(server: S3Server, path: str, options: dict[s
     server.refused.clear()
 
 
+def test_a_source_names_the_option_that_is_meant() -> None:
+    with pytest.raises(OptionError, match=r"did you mean fs\.s3a\.secret\.key\?"):
+        read(KafkaLogSource, LOGS / "prices-0", **{"fs.s3a.secret.kye": "x"})
+
+
 def test_what_a_task_fetches_is_its_part(server: S3Server) -> None:
     (file, *_) = log_files(
         "kafka-log", ["s3a://logs/of broker 1/codecs-0"], fs_options=FilesystemOptions.from_mapping(server.settings)

@@ -38,7 +38,6 @@ from kafka_msgs.log.remote_naming import (
     read_manifest,
 )
 from kafka_msgs.log.remote_ranges import (
-    LOG_START,
     METADATA_TOPIC,
     LocalLogBounds,
     RemoteOffsetRange,
@@ -49,6 +48,7 @@ from kafka_msgs.log.remote_ranges import (
 )
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
+    LOG_STARTS,
     PARTITION_METADATA,
     read_leader_epochs,
     read_offset_checkpoint,
@@ -236,7 +236,7 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
     for place, (first, *_) in local.items():
         home = first.root, first.directory.rpartition("/")[0]
         if home not in starts:
-            starts[home] = read_if_there(evolve(first, path=f"{home[1]}/{LOG_START}"), read_offset_checkpoint) or {}
+            starts[home] = read_if_there(evolve(first, path=f"{home[1]}/{LOG_STARTS}"), read_offset_checkpoint) or {}
         metadata = read_if_there(first.sibling(PARTITION_METADATA), read_partition_metadata)
         found[place] = LocalLogBounds(
             first=first.first,
