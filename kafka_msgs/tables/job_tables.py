@@ -94,7 +94,9 @@ class JobTables:
         return self.form.name != TableFormat.name
 
     def _location(self, name: str) -> str:
-        return f"{self.out.rstrip('/')}/{name}"
+        # The libraries of formats do not know all forms of local URIs.
+        home = self.log.storage.local_directory
+        return f"{self.out.rstrip('/') if home is None else home.absolute()}/{name}"
 
     def _apply(self, snapshot: Snapshot) -> None:
         for name, spec in self.specs.items():

@@ -147,6 +147,13 @@ def test_a_version_has_the_rows_of_the_files_in_the_manifest(form: str, tmp_path
     assert writer.versions() == 3
 
 
+@pytest.mark.parametrize("prefix", ["file:", "file://"])
+def test_a_local_uri_is_a_path(form: str, tmp_path: Path, prefix: str) -> None:
+    tables = JobTables.at(f"{prefix}{tmp_path}", {"offsets": TableSpec(SCHEMA)}, {"job": "test"}, form)
+    tables.commit(tables.begin(tables.find_base()), {})
+    assert read_table(form, str(tmp_path / "offsets")).num_rows == 0
+
+
 def test_a_commit_is_applied_once(form: str, tmp_path: Path) -> None:
     writer = Writer(form, tmp_path)
     rows = [some_rows(range(n), n) for n in (1, 2)]
