@@ -1,4 +1,4 @@
-"""The actions on the cluster: a read, a job and a stream, during each of which an executor is killed.
+"""The actions on the cluster: a read, an export, a job and a stream, during each of which an executor is killed.
 
 ``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is the URL of the master
 or of the Spark Connect server. Prints the result of each action as a line of JSON.
@@ -78,6 +78,15 @@ def read(spark: SparkSession, directory: Path, workers: tuple[int, ...]) -> dict
     return {"killed": killed, "digests": _as_json(found)}
 
 
+def records(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
+    """Write all rows of the source to Parquet, and return the digests of the written rows."""
+    options = {"control": "true", "columns": COLUMNS, "splitBytes": str(SPLIT)}
+    out = str(home / "records")
+    with killing(workers, busy(workers, 1)) as killed:
+        spark.read.format("kafka-log").options(**options).load(str(directory)).write.parquet(out)
+    return {"killed": killed, "digests": _as_json(_stored(spark, out))}
+
+
 def stream(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
     """Run a stream, and return the digests of its rows; an executor is killed after the first micro-batch."""
     options = {"control": "true", "columns": COLUMNS, "maxOffsetsPerTrigger": str(OFFSETS_A_BATCH)}
@@ -138,6 +147,7 @@ def main(url: str, directory: str, home: str, *workers: str) -> None:
     logs, place, processes = Path(directory), Path(home), tuple(map(int, workers))
     actions: dict[str, Callable[[], dict[str, Any]]] = {
         "read": lambda: read(spark, logs, processes),
+        "records": lambda: records(spark, logs, place, processes),
         "job": lambda: job(spark, logs, place, processes),
         "stream": lambda: stream(spark, logs, place, processes),
     }
