@@ -53,14 +53,19 @@ def killing(workers: tuple[int, ...], due: Callable[[], bool]) -> Iterator[list[
         thread.join()
 
 
-def busy(workers: tuple[int, ...], seconds: float) -> Callable[[], bool]:
-    """Return a function that returns whether executors have used this much processor time since now."""
-    before = _ticks(workers)
-    return lambda: (_ticks(workers) - before) / os.sysconf("SC_CLK_TCK") > seconds
+def busy(
+    workers: tuple[int, ...], seconds: float, of: Callable[[tuple[int, ...]], list[int]] = executors_of
+) -> Callable[[], bool]:
+    """Return a function that returns whether executors have used this much processor time since now.
 
+    With ``python_of``, the time of their Python processes counts.
+    """
 
-def _ticks(workers: tuple[int, ...]) -> int:
-    return sum(_ticks_of(each) for each in executors_of(workers))
+    def ticks() -> int:
+        return sum(_ticks_of(each) for each in of(workers))
+
+    before = ticks()
+    return lambda: (ticks() - before) / os.sysconf("SC_CLK_TCK") > seconds
 
 
 def _ticks_of(process: int) -> int:

@@ -19,13 +19,14 @@ from typing import Final
 import pyspark
 from attrs import frozen
 
-__all__ = ["SETTINGS", "Cluster", "executors_of", "kill_one", "running_cluster", "running_server"]
+__all__ = ["SETTINGS", "Cluster", "executors_of", "kill_one", "python_of", "running_cluster", "running_server"]
 
 LOOPBACK: Final = "127.0.0.1"
 WORKERS: Final = 2
 _START_SECONDS: Final = 120
 _CLASSES: Final = "org.apache.spark.deploy"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+_PYTHON: Final = "pyspark.daemon"
 _OTHER_DISK: Final = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"')
 SETTINGS: Final = {
     "spark.driver.bindAddress": LOOPBACK,
@@ -124,8 +125,17 @@ def _process(
 
 def executors_of(workers: tuple[int, ...]) -> list[int]:
     """Return the process ids of executors below these workers."""
+    return _below(workers, _EXECUTOR)
+
+
+def python_of(workers: tuple[int, ...]) -> list[int]:
+    """Return the process ids of the Python processes of executors below these workers."""
+    return _below(workers, _PYTHON)
+
+
+def _below(workers: tuple[int, ...], words: str) -> list[int]:
     parents = dict(_processes())
-    return [each for each in parents if _is_below(each, workers, parents) and _EXECUTOR in _command(each)]
+    return [each for each in parents if _is_below(each, workers, parents) and words in _command(each)]
 
 
 def kill_one(workers: tuple[int, ...]) -> int:

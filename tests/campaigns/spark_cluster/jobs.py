@@ -5,6 +5,7 @@ Tables must be those of the engine ``local``, row for row, and the exit status m
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from rich.console import Console
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog
 from tests.campaigns.spark_cluster.actions import busy
-from tests.campaigns.spark_cluster.cluster import SETTINGS, Cluster, executors_of, kill_one, running_cluster
+from tests.campaigns.spark_cluster.cluster import SETTINGS, Cluster, executors_of, kill_one, python_of, running_cluster
 from tests.support.committed_tables import committed_tables
 from tests.support.truncated_logs import copy_of_earlier
 
@@ -29,7 +30,7 @@ __all__ = ["check_jobs", "check_other_disk"]
 _JOBS: Final[Mapping[str, Sequence[str]]] = {"group-offsets": ("--history",), "group-state": (), "topic-profile": ()}
 _KILLS: Final = 2
 _BUSY_SECONDS: Final = 1.5
-"""The processor time of executors before each kill."""
+"""The processor time of the Python processes of executors before each kill."""
 _POLL: Final = 0.05
 _SECONDS: Final = 900
 
@@ -70,8 +71,18 @@ def _command(job: str, logs: Path, place: Path, cluster: Cluster | None) -> list
     return [*command, "--master", cluster.master, *confs]
 
 
+def _environment() -> dict[str, str]:
+    return os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=_environment(), capture_output=True, text=True, timeout=_SECONDS, check=False
+    )  # fmt: skip
+
+
 def _local_tables(job: str, logs: Path, place: Path) -> dict[str, list[str]]:
-    subprocess.run(_command(job, logs, place, None), check=True, capture_output=True, timeout=_SECONDS)
+    _run(_command(job, logs, place, None)).check_returncode()
     return _tables(place)
 
 
@@ -86,9 +97,7 @@ def _with_killed_executors(
 ) -> bool:
     start = time.monotonic()
     with _killing_several(cluster) as killed:
-        done = subprocess.run(
-            _command(job, logs, place, cluster), capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        done = _run(_command(job, logs, place, cluster))
     if done.returncode:
         out.print(f"{job}: status {done.returncode}: {done.stderr[-1000:]}")
         return False
@@ -116,8 +125,9 @@ def _with_killed_driver(out: Console, cluster: Cluster, logs: Path, home: Path) 
     before = _local_tables(job, copy_of_earlier(logs, growing, 0.2), place)
     copy_of_earlier(logs, growing, 1)
     wanted = _local_tables(job, growing, home / "driver-local")
-    due = busy(cluster.workers, _BUSY_SECONDS)
-    with subprocess.Popen(_command(job, growing, place, cluster), stderr=subprocess.DEVNULL) as driver:
+    due = busy(cluster.workers, _BUSY_SECONDS, python_of)
+    command = _command(job, growing, place, cluster)
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=_environment()) as driver:
         while driver.poll() is None and not due():
             time.sleep(_POLL)
         driver.kill()
@@ -125,7 +135,7 @@ def _with_killed_driver(out: Console, cluster: Cluster, logs: Path, home: Path) 
     unchanged = log.numbers() == [1] and _tables(place) == before
     while executors_of(cluster.workers):
         time.sleep(_POLL)
-    subprocess.run(_command(job, growing, place, cluster), check=True, capture_output=True, timeout=_SECONDS)
+    _run(_command(job, growing, place, cluster)).check_returncode()
     equal = log.numbers() == [1, 2] and _tables(place) == wanted
     shutil.rmtree(growing)
     killed = driver.returncode < 0
@@ -141,7 +151,7 @@ def _killing_several(cluster: Cluster) -> Iterator[list[int]]:
 
     def watch() -> None:
         for _ in range(_KILLS):
-            due = busy(cluster.workers, _BUSY_SECONDS)
+            due = busy(cluster.workers, _BUSY_SECONDS, python_of)
             while not (due() and executors_of(cluster.workers)):
                 if ended.wait(_POLL):
                     return

@@ -1,4 +1,4 @@
-"""The command ``kafka-msgs``, with ranges of 2 MB, so that jobs over small logs have many tasks."""
+"""The command ``kafka-msgs``, with ranges of 1 MB, so that jobs over small logs have many tasks."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from kafka_msgs.cli.command_group import command
 from kafka_msgs.engines import plan
 
 if __name__ == "__main__":
-    plan.SPLIT_BYTES = 2 << 20  # type: ignore[misc]
+    plan.SPLIT_BYTES = 1 << 20  # type: ignore[misc]
     command(prog_name="kafka-msgs")
