@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
+from typing import Final
 from uuid import UUID
 
 import pyarrow as pa
@@ -16,7 +17,12 @@ from kafka_msgs.engines.job import RunResult, run_job
 from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs, choose_replicas
 from kafka_msgs.errors import JobPathError
+from kafka_msgs.internal_topics.records import TopicRecord, encode_record
+from kafka_msgs.log.metadata_log_state import METADATA_TOPIC
 from kafka_msgs.log.small_files import LEADER_EPOCHS
+from kafka_msgs.messages.partition_record import PartitionRecord
+from kafka_msgs.messages.topic_record import TopicRecord as TopicMetadata
+from kafka_msgs.records import BatchBuilder
 from tests.engines.test_append import from_nothing, tables
 from tests.support.offsets_topic import TOPIC, OffsetsTopic, commit, write_segments
 
@@ -128,6 +134,101 @@ def test_a_replica_without_the_last_record_is_read_from_its_start(tmp_path: Path
     assert said == [f"{TOPIC}-0 was read from its start again: {reason}"]
     fresh = from_nothing(tmp_path / "broker-2", tmp_path / "fresh", history=True)
     assert without_files(tables(tmp_path / "out", *HISTORY)) == without_files(fresh)
+
+
+def write_metadata(broker: Path, topic: OffsetsTopic, leader: int) -> None:
+    """Write a metadata log that names the leader of the partition."""
+    assert topic.id is not None
+    builder = BatchBuilder()
+    placed = PartitionRecord(partition_id=0, topic_id=topic.id, replicas=(1, 2, 3), isr=(1, 2, 3), leader=leader)
+    for value in (TopicMetadata(name=TOPIC, topic_id=topic.id), placed):
+        builder.append(*encode_record(TopicRecord(topic=METADATA_TOPIC, value=value, version=0)), timestamp=0)
+    directory = broker / f"{METADATA_TOPIC}-0"
+    directory.mkdir()
+    (directory / f"{0:020}.log").write_bytes(builder.build())
+
+
+def equal(home: Path, topic: OffsetsTopic) -> int:
+    for broker in (1, 2, 3):
+        write_broker(home, broker, topic, {0: 0})
+    return 1
+
+
+def one_short(home: Path, topic: OffsetsTopic) -> int:
+    write_broker(home, 1, topic, {0: 0})
+    topic.grow(5)
+    for broker in (3, 2):
+        write_broker(home, broker, topic, {0: 0})
+    return 2
+
+
+def longer_with_an_older_epoch(home: Path, topic: OffsetsTopic) -> int:
+    topic.grow(30)
+    write_broker(home, 1, topic, {0: 0})
+    for _ in range(4):
+        topic.truncate()
+    epochs = {0: 0, topic._next: topic._epoch}
+    topic.grow(3)
+    for broker in (3, 2):
+        write_broker(home, broker, topic, epochs)
+    return 2
+
+
+def another_id(home: Path, topic: OffsetsTopic) -> int:
+    topic.grow(30)
+    write_broker(home, 1, topic, {0: 0})
+    topic.recreate()
+    topic.grow(20)
+    for broker in (2, 3):
+        write_broker(home, broker, topic, {0: 0})
+    return 2
+
+
+def a_leader_in_the_metadata(home: Path, topic: OffsetsTopic) -> int:
+    equal(home, topic)
+    topic.grow(5)
+    write_broker(home, 2, topic, {0: 0})
+    # The follower on broker 2 has more than the leader: a broker that was cut off.
+    write_metadata(home / "broker-1", topic, 3)
+    return 3
+
+
+def no_small_files(home: Path, topic: OffsetsTopic) -> int:
+    topic.id = None
+    broker = one_short(home, topic)
+    for name in ("meta.properties", LEADER_EPOCHS):
+        for path in home.rglob(name):
+            path.unlink()
+    return broker
+
+
+REPLICAS_OF: Final[dict[str, Callable[[Path, OffsetsTopic], int]]] = {
+    "equal": equal,
+    "one is short": one_short,
+    "one is longer with an older epoch": longer_with_an_older_epoch,
+    "one of another topic id": another_id,
+    "the metadata names the leader": a_leader_in_the_metadata,
+    "no small files": no_small_files,
+}
+"""Functions that write the directories of three brokers, and return the broker to read."""
+
+
+@pytest.mark.parametrize("kind", REPLICAS_OF)
+def test_one_of_three_replicas_is_read(tmp_path: Path, kind: str) -> None:
+    topic = OffsetsTopic(tmp_path, Random(9))
+    topic.grow(40)
+    broker = REPLICAS_OF[kind](tmp_path, topic)
+    run(tmp_path, tmp_path / "out")
+    fresh = from_nothing(tmp_path / f"broker-{broker}", tmp_path / "fresh", history=True)
+    assert without_files(tables(tmp_path / "out", *HISTORY)) == without_files(fresh)
+    assert all(f"/broker-{broker}/" in row["file"] for row in tables(tmp_path / "out", "history")["history"])
+    if kind != "equal":
+        others = [each for each in (1, 2, 3) if each != broker]
+        assert any(
+            without_files(from_nothing(tmp_path / f"broker-{each}", tmp_path / "fresh", history=True))
+            != without_files(fresh)
+            for each in others
+        )
 
 
 def test_a_recreated_topic_on_one_broker_is_read_from_its_start(tmp_path: Path) -> None:

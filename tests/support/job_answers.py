@@ -34,7 +34,7 @@ from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.log.partition_discovery import partitions_in
 from tests.support.changing_logs import ChangingLogs
 
-__all__ = ["JOBS", "differences", "table_rows"]
+__all__ = ["JOBS", "comparable", "differences"]
 
 Rows: TypeAlias = list[str]
 Tables: TypeAlias = dict[str, Rows]

@@ -1,9 +1,10 @@
-"""Kills executors of a standalone Spark cluster during a read, a job and a stream, in classic and Connect sessions.
+"""Kills executors of a standalone Spark cluster during reads, exports, jobs and streams, and drivers during jobs.
 
 ``python -m tests.campaigns.spark_cluster --bytes 64M``: creates a log directory, starts a master and two single-core
-workers on loopback, and a Spark Connect server. Results are compared with ``kafka_msgs.log`` and with an undisturbed
-run of the job. The exit status is 1 if they differ, or if no executor was killed. All files are temporary, and all
-processes end after ``--minutes``. Requires Java, and a system with ``/proc``.
+workers on loopback, and a Spark Connect server. Results are compared with ``kafka_msgs.log`` and with runs of the jobs
+in one process. The exit status is 1 if they differ, or if no executor was killed. ``--only`` selects a part: actions in
+a ``classic`` or ``connect`` session, or the commands of ``jobs``. All files are temporary, and all processes end after
+``--minutes``. Requires Java, and Linux; workers with another disk also need root.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from rich.console import Console
 from benchmarks.big_directory import CONTENTS, byte_count, write_directory
 from kafka_msgs.cli.render.console import console
 from tests.campaigns.spark_cluster.cluster import Cluster, running_cluster, running_server
+from tests.campaigns.spark_cluster.jobs import check_jobs, check_other_disk
 from tests.support.digests import by_library, records_in
 
 __all__ = ["main"]
 
 _TAIL: Final = 3000
+_PARTS: Final = ("classic", "connect", "jobs")
 
 
 def main() -> int:
@@ -37,7 +40,9 @@ def main() -> int:
     )
     parser.add_argument("--bytes", type=byte_count, default=byte_count("64M"), help="of the log (default: 64M)")
     parser.add_argument("--minutes", type=int, default=30, help="after which all ends (default: 30)")
+    parser.add_argument("--only", choices=_PARTS, action="append", help="a part; may be repeated (default: all)")
     arguments = parser.parse_args()
+    parts = arguments.only or _PARTS
     out = console()
     with tempfile.TemporaryDirectory(prefix="kafka-msgs-spark-cluster-", ignore_cleanup_errors=True) as temporary:
         home, logs = Path(temporary), Path(temporary) / "logs"
@@ -48,9 +53,14 @@ def main() -> int:
         wanted = sorted([*place, list(sums)] for place, sums in expected.items())
         seconds = arguments.minutes * 60
         with running_cluster(home, seconds) as cluster:
-            found = [_holds(out, "classic", _run("classic", cluster.master, cluster, home, seconds), wanted)]
-            with running_server(cluster, home, seconds) as url:
-                found.append(_holds(out, "connect", _run("connect", url, cluster, home, seconds), wanted))
+            found = list(check_jobs(out, cluster, home, logs)) if "jobs" in parts else []
+            if "classic" in parts:
+                found.append(_holds(out, "classic", _run("classic", cluster.master, cluster, home, seconds), wanted))
+            if "connect" in parts:
+                with running_server(cluster, home, seconds) as url:
+                    found.append(_holds(out, "connect", _run("connect", url, cluster, home, seconds), wanted))
+        if "jobs" in parts and os.geteuid() == 0:
+            found.append(check_other_disk(out, home, logs, seconds))
     return not all(found)
 
 
@@ -78,6 +88,7 @@ def _holds(out: Console, name: str, found: dict[str, Any], wanted: list[list[Any
     """Print the result of each action, and return whether all are correct."""
     checks: dict[str, Callable[[dict[str, Any]], bool]] = {
         "read": lambda read: read["digests"] == wanted,
+        "records": lambda records: records["digests"] == wanted,
         "job": lambda job: job["tables"]["quiet"] == job["tables"]["killed"] and bool(job["tables"]["killed"][0][0]),
         "stream": lambda stream: stream["digests"] == wanted and stream["batches"] > 1,
     }

@@ -1,4 +1,4 @@
-"""The actions on the cluster: a read, a job and a stream, during each of which an executor is killed.
+"""The actions on the cluster: a read, an export, a job and a stream, during each of which an executor is killed.
 
 ``python -m tests.campaigns.spark_cluster.actions URL LOG_DIRECTORY HOME WORKER...``: ``URL`` is the URL of the master
 or of the Spark Connect server. Prints the result of each action as a line of JSON.
@@ -53,14 +53,19 @@ def killing(workers: tuple[int, ...], due: Callable[[], bool]) -> Iterator[list[
         thread.join()
 
 
-def busy(workers: tuple[int, ...], seconds: float) -> Callable[[], bool]:
-    """Return a function that returns whether executors have used this much processor time since now."""
-    before = _ticks(workers)
-    return lambda: (_ticks(workers) - before) / os.sysconf("SC_CLK_TCK") > seconds
+def busy(
+    workers: tuple[int, ...], seconds: float, of: Callable[[tuple[int, ...]], list[int]] = executors_of
+) -> Callable[[], bool]:
+    """Return a function that returns whether executors have used this much processor time since now.
 
+    With ``python_of``, the time of their Python processes counts.
+    """
 
-def _ticks(workers: tuple[int, ...]) -> int:
-    return sum(_ticks_of(each) for each in executors_of(workers))
+    def ticks() -> int:
+        return sum(_ticks_of(each) for each in of(workers))
+
+    before = ticks()
+    return lambda: (ticks() - before) / os.sysconf("SC_CLK_TCK") > seconds
 
 
 def _ticks_of(process: int) -> int:
@@ -76,6 +81,15 @@ def read(spark: SparkSession, directory: Path, workers: tuple[int, ...]) -> dict
     with killing(workers, busy(workers, 1)) as killed:
         found = by_spark(spark, directory, splitBytes=SPLIT)
     return {"killed": killed, "digests": _as_json(found)}
+
+
+def records(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
+    """Write all rows of the source to Parquet, and return the digests of the written rows."""
+    options = {"control": "true", "columns": COLUMNS, "splitBytes": str(SPLIT)}
+    out = str(home / "records")
+    with killing(workers, busy(workers, 1)) as killed:
+        spark.read.format("kafka-log").options(**options).load(str(directory)).write.parquet(out)
+    return {"killed": killed, "digests": _as_json(_stored(spark, out))}
 
 
 def stream(spark: SparkSession, directory: Path, home: Path, workers: tuple[int, ...]) -> dict[str, Any]:
@@ -138,6 +152,7 @@ def main(url: str, directory: str, home: str, *workers: str) -> None:
     logs, place, processes = Path(directory), Path(home), tuple(map(int, workers))
     actions: dict[str, Callable[[], dict[str, Any]]] = {
         "read": lambda: read(spark, logs, processes),
+        "records": lambda: records(spark, logs, place, processes),
         "job": lambda: job(spark, logs, place, processes),
         "stream": lambda: stream(spark, logs, place, processes),
     }

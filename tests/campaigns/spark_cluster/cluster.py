@@ -19,13 +19,15 @@ from typing import Final
 import pyspark
 from attrs import frozen
 
-__all__ = ["SETTINGS", "Cluster", "executors_of", "kill_one", "running_cluster", "running_server"]
+__all__ = ["SETTINGS", "Cluster", "executors_of", "kill_one", "python_of", "running_cluster", "running_server"]
 
 LOOPBACK: Final = "127.0.0.1"
 WORKERS: Final = 2
 _START_SECONDS: Final = 120
 _CLASSES: Final = "org.apache.spark.deploy"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+_PYTHON: Final = "pyspark.daemon"
+_OTHER_DISK: Final = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"')
 SETTINGS: Final = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.memory": "1g",
@@ -48,12 +50,15 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(home: Path, seconds: int) -> Iterator[Cluster]:
-    """Start a cluster that ends with the context, and at the latest after this many seconds. Logs are in ``home``."""
+def running_cluster(home: Path, seconds: int, hidden: Path | None = None) -> Iterator[Cluster]:
+    """Start a cluster that ends with the context, and at the latest after this many seconds. Logs are in ``home``.
+
+    The workers see an empty disk of their own at the directory ``hidden``, if it is set; this needs Linux and root.
+    """
     with ExitStack() as stack:
 
-        def start(name: str, *arguments: str) -> int:
-            return stack.enter_context(_process(home / f"{name}.log", seconds, arguments)).pid
+        def start(name: str, *arguments: str, prefix: tuple[str, ...] = ()) -> int:
+            return stack.enter_context(_process(home / f"{name}.log", seconds, arguments, prefix)).pid
 
         port = _free_port()
         master = f"spark://{LOOPBACK}:{port}"
@@ -70,9 +75,11 @@ def running_cluster(home: Path, seconds: int) -> Iterator[Cluster]:
             "--memory",
             "1g",
         )
+        prefix = () if hidden is None else (*_OTHER_DISK, str(hidden))
         numbers = range(WORKERS)
         workers = tuple(
-            start(f"worker{each}", *worker, "--work-dir", str(home / f"work{each}"), master) for each in numbers
+            start(f"worker{each}", *worker, "--work-dir", str(home / f"work{each}"), master, prefix=prefix)
+            for each in numbers
         )
         yield Cluster(master, workers)
 
@@ -95,7 +102,9 @@ def running_server(cluster: Cluster, home: Path, seconds: int) -> Iterator[str]:
 
 
 @contextmanager
-def _process(log: Path, seconds: int, arguments: tuple[str, ...]) -> Iterator[subprocess.Popen[bytes]]:
+def _process(
+    log: Path, seconds: int, arguments: tuple[str, ...], prefix: tuple[str, ...] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     home = Path(pyspark.__file__).parent
     environment = os.environ | {
         "PYSPARK_PYTHON": sys.executable,
@@ -103,7 +112,7 @@ def _process(log: Path, seconds: int, arguments: tuple[str, ...]) -> Iterator[su
         "SPARK_LOCAL_IP": LOOPBACK,
         "PYTHONSAFEPATH": "1",
     }
-    command = ["timeout", "--kill-after=10", str(seconds), str(home / "bin" / "spark-class"), *arguments]
+    command = [*prefix, "timeout", "--kill-after=10", str(seconds), str(home / "bin" / "spark-class"), *arguments]
     with log.open("wb") as output, subprocess.Popen(
         command, stdout=output, stderr=output, env=environment, cwd=log.parent, start_new_session=True
     ) as process:  # fmt: skip
@@ -116,8 +125,17 @@ def _process(log: Path, seconds: int, arguments: tuple[str, ...]) -> Iterator[su
 
 def executors_of(workers: tuple[int, ...]) -> list[int]:
     """Return the process ids of executors below these workers."""
+    return _below(workers, _EXECUTOR)
+
+
+def python_of(workers: tuple[int, ...]) -> list[int]:
+    """Return the process ids of the Python processes of executors below these workers."""
+    return _below(workers, _PYTHON)
+
+
+def _below(workers: tuple[int, ...], words: str) -> list[int]:
     parents = dict(_processes())
-    return [each for each in parents if _is_below(each, workers, parents) and _EXECUTOR in _command(each)]
+    return [each for each in parents if _is_below(each, workers, parents) and words in _command(each)]
 
 
 def kill_one(workers: tuple[int, ...]) -> int:

@@ -1,0 +1,10 @@
+"""The command ``kafka-msgs``, with ranges of 1 MB, so that jobs over small logs have many tasks."""
+
+from __future__ import annotations
+
+from kafka_msgs.cli.command_group import command
+from kafka_msgs.engines import plan
+
+if __name__ == "__main__":
+    plan.SPLIT_BYTES = 1 << 20  # type: ignore[misc]
+    command(prog_name="kafka-msgs")
