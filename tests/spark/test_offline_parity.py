@@ -157,9 +157,9 @@ def test_data_frames_mark_the_same_offsets_as_stale(spark: SparkSession, tmp_pat
     run_job(group_offsets_job(), JobInputs.at([logs]), str(tmp_path / "out"), local_engine())
     frames = group_offsets(spark, [logs])
     wanted = committed_tables(str(tmp_path / "out"))
-    for name, columns in {"offsets": ("group", "logPartition", "stale"), "groups": ("group", "partitions")}.items():
-        found = {tuple(row[each] for each in columns) for row in rows_of(frames[name])}
-        assert found == {tuple(row[each] for each in columns) for row in wanted[name]}
+    for table, columns in {"offsets": ("group", "logPartition", "stale"), "groups": ("group", "partitions")}.items():
+        found = {tuple(row[each] for each in columns) for row in rows_of(frames[table])}
+        assert found == {tuple(row[each] for each in columns) for row in wanted[table]}
     assert any(row["stale"] for row in wanted["offsets"]) == is_complete
 
 
