@@ -101,7 +101,10 @@ def test_a_topic_that_matches_a_pattern_again_is_read_again(servers: str, protoc
         eventually(lambda: not member.assignment, lambda: member.poll(0.2))
         create(servers, f"matching-{protocol}-1", [b"2"])
         create(servers, f"matching-{protocol}-2", [b"3"])
-        assert sorted(read(member, 2)) == [b"2", b"3"]
+        # Without commits, a rebalance for the second topic may reset the position in the first one.
+        found: set[bytes] = set()
+        eventually(lambda: {b"2", b"3"} <= found, lambda: found.update(read(member, 1)))
+        assert found == {b"2", b"3"}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
