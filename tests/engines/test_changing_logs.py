@@ -41,7 +41,10 @@ def names_in(number: int) -> list[str]:
 def test_deleted_groups_and_ranges_do_not_change_what_is_stale(tmp_path: Path, split_bytes: int) -> None:
     logs, (lost, *deleted) = tmp_path / "logs", names_in(0)[:8]
     items: list[Item] = [commit("a", 1, group=name) for name in (*names_in(1)[:4], lost, *deleted)]
-    segments = [dict(enumerate(items)), {100 + at: commit("a", None, group=name) for at, name in enumerate(deleted)}]
+    segments: list[dict[int, Item]] = [
+        dict(enumerate(items)),
+        {100 + at: commit("a", None, group=name) for at, name in enumerate(deleted)},
+    ]
     write_segments(logs, 1, segments)
     write_items(logs, 0, [commit("b", 1, group=name) for name in names_in(0)[8:12]])
     run_job(
