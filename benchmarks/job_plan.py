@@ -84,17 +84,20 @@ def _write_brokers(home: Path, partitions: int) -> None:
         "partition.metadata": b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ",
         "leader-epoch-checkpoint": b"0\n1\n0 0\n",
     }
-    home.mkdir()
-    for name, content in sources.items():
-        (home / name).write_bytes(content)
     for broker in range(BROKERS):
+        # A file has a maximum number of links, such as 65,000.
+        files = home / f"files-{broker}"
+        files.mkdir(parents=True)
+        for name, content in sources.items():
+            (files / name).write_bytes(content)
         (home / f"broker-{broker}").mkdir()
         (home / f"broker-{broker}" / "meta.properties").write_text(f"version=1\nnode.id={broker}\n")
     for number in range(partitions):
-        directory = home / f"broker-{number % BROKERS}" / f"topic-{number // 100}-{number % 100}"
+        broker = number % BROKERS
+        directory = home / f"broker-{broker}" / f"topic-{number // 100}-{number % 100}"
         directory.mkdir()
         for name in sources:
-            os.link(home / name, directory / name)
+            os.link(home / f"files-{broker}" / name, directory / name)
 
 
 def _plan(home: Path) -> None:
