@@ -1,7 +1,7 @@
 """The tables of jobs as lazy DataFrames: nothing is read before a table is used, and nothing is written.
 
 Spark tasks list the directories, choose a replica of each partition, and reduce its records with the reducer of the
-job, so that only the rows of the tables pass through the JVM. Each table reads the logs anew. For large clusters,
+job, so that only the rows of the tables pass through the JVM. Each table reads the logs separately. For large clusters,
 ``run_job`` writes all tables in one pass, and splits large partitions.
 """
 

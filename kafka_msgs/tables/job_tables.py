@@ -67,7 +67,10 @@ class JobTables:
         return base
 
     def begin(self, base: Snapshot | None) -> RunToken:
-        """Begin a run, after applying its base if a killed run has not. Raises the errors of ``commit``."""
+        """Begin a run. If a killed run has not applied the commit ``base``, apply it first.
+
+        Raises the errors of ``commit``.
+        """
         if base is not None:
             self._apply(base)
         return self.log.begin(self.identity, base, table_directories=self._has_versions)

@@ -1,6 +1,6 @@
 """Runs over random logs that change in between, runs from the start and commands give the same answers.
 
-``python -m tests.campaigns.job_answers`` compares more of them, in Spark, too.
+``python -m tests.campaigns.job_answers`` compares more random logs, also in Spark.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.support.killed_runs import Output, check_steps
 from tests.support.s3_server import s3_process
 
 SOME = {"parquet": range(0, 200, 17), "delta": range(85, 200, 3)}
-"""The changes before which runs are killed; those of other formats follow the commit of the Parquet tables."""
+"""The changes before which runs are killed; changes of other formats follow the commit of the Parquet tables."""
 
 
 @pytest.mark.parametrize("form", SOME)

@@ -1,4 +1,4 @@
-"""A random log directory that changes: records, compaction, retention, truncation, topics that are made anew."""
+"""A random log directory that changes: records, compaction, retention, truncation, and recreated topics."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A run of three tasks, for a process of its own, which kills itself before one of its changes.
+"""A run of three tasks in a separate process, which kills itself before one of its changes.
 
-The changes are those of the storage and of tables in other formats. The exit status is 3 for a refused run.
+Changes of the storage and of tables in other formats count. The exit status is 3 for a refused run.
 """
 
 from __future__ import annotations

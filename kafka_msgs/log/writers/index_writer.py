@@ -105,16 +105,6 @@ class SegmentIndexes:
         at = bisect_right(self.times, timestamp) - 1
         return self.time_offsets[at] if at >= 0 else self.base_offset
 
-    def truncate(self, offset: int) -> None:
-        """Remove all entries at ``offset`` and above. The latest timestamp becomes the timestamp of the last entry."""
-        kept = bisect_left(self.offsets, offset)
-        del self.offsets[kept:], self.positions[kept:]
-        kept = bisect_left(self.time_offsets, offset)
-        del self.times[kept:], self.time_offsets[kept:]
-        self.aborted = [entry for entry in self.aborted if entry.last_offset < offset]
-        self._unindexed = 0
-        self.take_latest_time()
-
     def take_latest_time(self) -> None:
         """Set the latest timestamp to the timestamp of the last entry."""
         self.max_timestamp = self.times[-1] if self.times else NO_TIMESTAMP

@@ -90,7 +90,7 @@ def run(
     the top of the report, before the time, its zone and the version.
 
     With the ``table_format`` ``delta`` or ``iceberg``, ``out`` must be a path and may contain the tables of an earlier
-    run. Each table gets a new version after all are built. Raises the errors of ``check_output``, and those of
+    run. After all tables are built, each one gets a new version. Raises the errors of ``check_output`` and
     ``JobTables.commit``.
     """
     output = check_output(out, report_to, table_format)
