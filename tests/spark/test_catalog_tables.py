@@ -34,7 +34,7 @@ def test_other_sources_of_files_are_tables_of_the_catalog(spark: SparkSession) -
     try:
         expected = spark.read.format("kafka-offsets").option("recordType", "OffsetCommit").load(str(GROUP_LOGS))
         found = spark.sql("SELECT group, committedOffset FROM commits").collect()
-        assert sorted(found) == sorted(expected.select("group", "committedOffset").collect())
+        assert sorted(found, key=repr) == sorted(expected.select("group", "committedOffset").collect(), key=repr)
         assert found
     finally:
         spark.sql("DROP TABLE IF EXISTS commits")
