@@ -27,7 +27,7 @@ from kafka_msgs.engines.partition_task import (
     merge_task,
     read_task,
 )
-from kafka_msgs.engines.plan import PLAN, SPLIT_BYTES, PlannedRange, plan_tasks, read_batch, write_batches
+from kafka_msgs.engines.plan import NO_SPLIT, PLAN, SPLIT_BYTES, PlannedRange, plan_tasks, read_batch, write_batches
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs
 from kafka_msgs.errors import JobPathError, UnseenFileError
 from kafka_msgs.filesystems.location import Location, mask_uri
@@ -141,9 +141,13 @@ class _Run(Generic[S]):
 
     def _choose(self, topics: tuple[str, ...] | None, before: Cluster | None = None) -> Cluster:
         """List the inputs, and return the cluster with the chosen replicas of some topics, None for all."""
-        wanted = None if topics is None else (*topics, METADATA_TOPIC)
-        inputs = self.task.inputs
-        listed = list(self.engine(partial(list_task, evolve(self.task, topics=wanted)), len(inputs.directories)))
+        inputs, task = self.task.inputs, evolve(self.task, topics=None)
+        if topics is not None:
+            task = evolve(self.task, topics=(*topics, METADATA_TOPIC))
+        if before is not None:
+            # Nothing is read any more, so no segment needs to be split.
+            task = evolve(task, split_bytes=NO_SPLIT)
+        listed = list(self.engine(partial(list_task, task), len(inputs.directories)))
         say, metadata = (self.say, None) if before is None else (lambda _: None, before.metadata)
         cluster = Cluster.of(inputs, _replicas(self.task.storage, listed), topics, say, metadata)
         if not cluster.replicas.num_rows:

@@ -75,9 +75,9 @@ _ORDER: Final = [
     ("topic", "ascending"),
     ("partition", "ascending"),
     *((name, "descending") for name in ("leads", "copies", "leaderEpoch", "endOffset")),
-    ("broker", "ascending"),
-    ("row", "ascending"),
+    *((name, "ascending") for name in ("broker", "root", "directory")),
 ]
+"""The order of preference. It does not depend on the order in which a filesystem lists directories."""
 
 
 @frozen
@@ -241,10 +241,11 @@ def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
                 last = position
 
 
-def _positions(file: LogFile) -> Iterator[int]:
-    if not file.root:
-        return (each.position for each in walk_headers(map_file(Path(file.path))))
-    return iter(SegmentLookup(file).places)
+def _positions(file: LogFile) -> Iterable[int]:
+    """Return the positions where batches should start: from the index, or without one from the headers."""
+    if file.root or Path(file.path).with_suffix(".index").exists():
+        return SegmentLookup(file).places
+    return (each.position for each in walk_headers(map_file(Path(file.path))))
 
 
 def offset_at(file: LogFile, position: int) -> int | None:
@@ -269,7 +270,7 @@ def choose_replicas(
     have been truncated by the leader since. A replica with another topic id is another log of the same name. The id
     with the most replicas is chosen.
     """
-    names = ["topic", "partition", "topicId", "leaderEpoch", "endOffset", "broker"]
+    names = ["topic", "partition", "topicId", "leaderEpoch", "endOffset", "broker", "root", "directory"]
     rows = replicas.select(names).append_column("row", pa.array(range(replicas.num_rows), _LONG))
     # Joins would not match nulls.
     rows = rows.set_column(2, "topicId", pc.fill_null(rows["topicId"], ""))

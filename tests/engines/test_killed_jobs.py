@@ -12,8 +12,8 @@ import pytest
 from tests.support.killed_runs import Output, check_steps
 from tests.support.s3_server import s3_process
 
-SOME = {"parquet": range(0, 200, 17), "delta": range(85, 200, 3)}
-"""The changes before which runs are killed; changes of other formats follow the commit of the Parquet tables."""
+SOME = {"parquet": range(0, 200, 17), "delta": range(0, 200, 23), "iceberg": range(0, 200, 37)}
+"""The changes before which runs are killed."""
 
 
 @pytest.mark.parametrize("form", SOME)
