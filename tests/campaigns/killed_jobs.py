@@ -1,6 +1,6 @@
 """Campaign that kills a job before every change that it makes: ``python -m tests.campaigns.killed_jobs``.
 
-Optionally with names of outputs: ``disk``, ``delta``, ``s3``, ``hdfs``. HDFS requires Java and Maven. Each
+Optionally with names of outputs: ``disk``, ``delta``, ``iceberg``, ``s3``, ``hdfs``. HDFS requires Java and Maven. Each
 kill is followed by a check of the tables and by another run. The exit status is 1 after a difference.
 """
 
@@ -23,7 +23,7 @@ from tests.support.s3_server import s3_process
 
 __all__ = ["main"]
 
-_NAMES: Final = ("disk", "delta", "s3", "hdfs")
+_NAMES: Final = ("disk", "delta", "iceberg", "s3", "hdfs")
 
 
 @contextmanager
