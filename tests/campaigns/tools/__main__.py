@@ -10,6 +10,7 @@ import argparse
 import difflib
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -24,7 +25,8 @@ from tests.campaigns.tools.invocations import Invocation, read_invocations
 from tests.support.kafka_cluster import KafkaCluster, cluster_needs
 from tests.support.kafka_listeners import Listener
 
-_TRIES = 4
+_SECONDS = 90
+"""How long a repeatable invocation runs again while its outputs differ."""
 
 
 def main() -> int:
@@ -71,9 +73,10 @@ def _run(threads: Executor, invocation: Invocation, *both: ToolCluster) -> Itera
         for cluster in both:
             cluster.act(invocation.line)
         return
-    for _ in range(_TRIES):
+    deadline = time.monotonic() + _SECONDS
+    while True:
         output = Output(invocation.line, *threads.map(lambda cluster: cluster.run(invocation), both))
-        if compared(output).is_explained or not is_repeatable(invocation.line):
+        if compared(output).is_explained or not is_repeatable(invocation.line) or time.monotonic() > deadline:
             break
     print("." if compared(output).is_explained else "x", end="", flush=True)
     yield output

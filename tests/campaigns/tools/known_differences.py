@@ -47,6 +47,11 @@ KNOWN: Final[tuple[Known, ...]] = (
         r"^share-a HOST",
         "the epochs of a share group count changes, which depend on time",
     ),
+    Known(
+        r"kafka-delete-records .* FILE-no-topic$",
+        r"^partition: missing-0 error: null$",
+        "the tool waits for the topic until the campaign ends it, and sometimes prints the interruption",
+    ),
     Known(r"--all-groups", r"^console-consumer-<number> ", "console consumers have random group ids"),
     Known(
         r"kafka-metadata-quorum",
