@@ -120,6 +120,7 @@ class LogJob:
         for path in filter(is_remote, self.inputs):
             raise JobPathError(path=mask_uri(path), reason=_ELSEWHERE)
         import_arrow_without_pandas()
+        self._check_format()
         from kafka_msgs.engines.local import local_engine
         from kafka_msgs.engines.plan import NO_SPLIT, SPLIT_BYTES
 
@@ -132,6 +133,7 @@ class LogJob:
         """Run the job in the active Spark session, or in a new one."""
         conf_of_spark = [setting(text) for text in conf]
         require_spark(_FEATURE)
+        self._check_format()
         from kafka_msgs.engines.plan import SPLIT_BYTES
         from kafka_msgs.engines.spark import spark_engine
         from kafka_msgs.spark.session import session_settings
@@ -149,11 +151,10 @@ class LogJob:
                 return self._run(spark_engine(spark), settings, SPLIT_BYTES)
 
     def _check(self, settings: FilesystemOptions) -> None:
-        """Raise an error for wrong inputs, a missing format, and an output location that holds anything else."""
+        """Raise an error for wrong inputs, and an output location that holds anything else."""
         from kafka_msgs.engines.job import job_tables
         from kafka_msgs.engines.replicas import JobInputs
 
-        self._check_format()
         job, inputs = self.kind.job(), JobInputs.at(self.inputs, settings)
         inputs.check(job.topics)
         job_tables(job, inputs, self.out, settings, self.table_format).find_base()

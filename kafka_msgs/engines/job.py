@@ -145,7 +145,7 @@ class _Run(Generic[S]):
         if topics is not None:
             task = evolve(self.task, topics=(*topics, METADATA_TOPIC))
         if before is not None:
-            # Nothing is read any more, so no segment needs to be split.
+            # The ranges have been read, so that no segment needs to be split.
             task = evolve(task, split_bytes=NO_SPLIT)
         listed = list(self.engine(partial(list_task, task), len(inputs.directories)))
         say, metadata = (self.say, None) if before is None else (lambda _: None, before.metadata)

@@ -67,7 +67,7 @@ class JobTables:
         return base
 
     def begin(self, base: Snapshot | None) -> RunToken:
-        """Begin a run. If a killed run has not applied the commit ``base``, apply it first.
+        """Begin a run, and before it apply the commit ``base`` if a killed run did not.
 
         Raises the errors of ``commit``.
         """

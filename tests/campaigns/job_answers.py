@@ -48,7 +48,7 @@ def main() -> int:
 
 @contextmanager
 def engines(*, spark: bool) -> Iterator[list[Engine]]:
-    """Yield the engine of this process, and that of a Spark session if wanted."""
+    """Yield the engine of this process, and optionally the engine of a Spark session."""
     if not spark:
         yield [local_engine()]
         return

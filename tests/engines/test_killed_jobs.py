@@ -1,6 +1,6 @@
-"""A job that is killed before any of its changes: readers see one whole run, and the next run repairs the rest.
+"""A job that is killed before any of its changes: readers see one whole run, and the next run completes the tables.
 
-``python -m tests.campaigns.killed_jobs`` kills runs before every change, on HDFS, too.
+``python -m tests.campaigns.killed_jobs`` kills runs before every change, also on HDFS.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _LAGS: Final = (
     ("expireTimestamp", "expireTimestampMs"), ("endOffset", "endOffset"), ("lag", "lag"), ("ahead", "ahead"),
     ("stale", "stale"),
 )  # fmt: skip
-"""The columns of the command ``lag``, and those of the table ``offsets``."""
+"""The columns of the command ``lag``, and the same columns of the table ``offsets``."""
 _GROUPS: Final = (
     *((name, name) for name in ("group", "kind", "state", "epoch", "members", "partitions", "lag", "ahead")),
     ("lastCommitTimestamp", "lastCommitMs"),

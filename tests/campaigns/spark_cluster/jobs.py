@@ -1,6 +1,6 @@
 """The commands of jobs on the cluster: with killed executors, with a killed driver, and on workers with another disk.
 
-Tables must be those of the engine ``local``, row for row, and the exit status must be 0.
+Tables must equal the tables of the engine ``local``, row for row, and the exit status must be 0.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from kafka_msgs.cli.command_group import command
 from kafka_msgs.engines import plan
 
 if __name__ == "__main__":
-    plan.SPLIT_BYTES = 1 << 20  # type: ignore[misc]
-    command(prog_name="kafka-msgs")
+    with patch.object(plan, "SPLIT_BYTES", 1 << 20):
+        command(prog_name="kafka-msgs")
