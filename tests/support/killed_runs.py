@@ -20,7 +20,6 @@ from random import Random
 from typing import Any, Final
 
 from attrs import evolve, field, frozen
-from pyarrow import fs
 
 from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 from kafka_msgs.engines.job import run_job
@@ -80,7 +79,8 @@ class Output:
             return made
         here, there = (Storage.at(each.location, self.options) for each in (self, made))
         there.delete([each.path for each in there.list_files()])
-        fs.copy_files(here.full_path(""), there.full_path(""), here.filesystem, there.filesystem)
+        for path in [each.path for each in here.list_files()]:
+            there.write(path, here.read(path) or b"")
         return made
 
     def run(self, logs: Path) -> None:
