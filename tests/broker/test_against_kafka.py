@@ -7,7 +7,7 @@ requested by clients.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import time
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -66,6 +66,7 @@ from tests.support.virtual_brokers import batch
 
 T: Final = f"against-kafka-{uuid4().hex[:8]}"
 NOWHERE: Final = UUID(int=7)
+SETTLING_SECONDS: Final = 20
 RELAXED: Final = frozenset(
     {"topicId", "throttleTimeMs", "leaderId", "leaderEpoch", "replicaNodes", "isrNodes", "timestamp", "lastTimestamp"}
     | {"brokers", "clusterId", "controllerId", "nodeEndpoints", "sessionId", "records", "documentation"}
@@ -312,16 +313,23 @@ def relaxed(value: Any) -> Any:
     return [relaxed(each) for each in value] if isinstance(value, list) else value
 
 
-def answers(servers: str) -> Iterator[Any]:
-    """Run the script, and yield the name of each request with its response in JSON form, or with its error code."""
-    with Client(servers) as client:
-        for request, version in SCRIPT:
-            try:
-                answer: Any = client.call(request, version=version, retry=False, timeout=30)
-            except BrokerError as error:
-                yield request.INFO.name, version, error.error
-            else:
-                yield request.INFO.name, version, relaxed(answer.to_json(version))
+def answer(client: Client, request: Request[Any], version: int) -> Any:
+    """Return the name of a request with its response in JSON form, or with its error code."""
+    try:
+        found: Any = client.call(request, version=version, retry=False, timeout=30)
+    except BrokerError as error:
+        return request.INFO.name, version, error.error
+    return request.INFO.name, version, relaxed(found.to_json(version))
+
+
+def settled_answer(client: Client, request: Request[Any], version: int, expected: Any) -> Any:
+    """Return the answer of a real cluster, whose brokers describe configs only some time after a change of them."""
+    found = answer(client, request, version)
+    deadline = time.monotonic() + SETTLING_SECONDS
+    while isinstance(request, DescribeConfigsRequest) and found != expected and time.monotonic() < deadline:
+        time.sleep(0.2)
+        found = answer(client, request, version)
+    return found
 
 
 @pytest.mark.oracle
@@ -335,8 +343,9 @@ def test_an_embedded_cluster_answers_as_a_real_one(kafka_cluster: ClusterAddress
         **{name.replace("heartbeat", "min.heartbeat"): "300" for name in intervals},
         "group.streams.initial.rebalance.delay.ms": "0",
     }
-    with EmbeddedBroker(brokers=3, configs=configs) as broker:
-        ours = list(answers(broker.bootstrap_servers))
+    with EmbeddedBroker(brokers=3, configs=configs) as broker, Client(broker.bootstrap_servers) as client:
+        ours = [answer(client, request, version) for request, version in SCRIPT]
         assert broker.problems == []
-    theirs = list(answers(kafka_cluster.bootstrap_servers))
+    with Client(kafka_cluster.bootstrap_servers) as client:
+        theirs = [settled_answer(client, *asked, expected) for asked, expected in zip(SCRIPT, ours, strict=True)]
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []

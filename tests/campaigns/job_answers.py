@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -24,6 +24,8 @@ from kafka_msgs.engines.local import local_engine
 from tests.support.job_answers import differences
 
 __all__ = ["main"]
+
+_SHOWN_DIRECTORIES: Final = 50
 
 
 def main() -> int:
@@ -42,6 +44,8 @@ def main() -> int:
                 for difference in differences(Path(home), seed, usable):
                     found += 1
                     print(difference, flush=True)
+            if (done := seed - arguments.first + 1) % _SHOWN_DIRECTORIES == 0:
+                print(f"{done} directories, {time.monotonic() - start:.0f} s", flush=True)
     print(f"{arguments.seeds} directories, {found} differences, {time.monotonic() - start:.0f} s")
     return min(found, 1)
 

@@ -24,6 +24,7 @@ from tests.support.s3_server import s3_process
 __all__ = ["main"]
 
 _NAMES: Final = ("disk", "delta", "iceberg", "s3", "hdfs")
+_SHOWN_KILLS: Final = 10
 
 
 @contextmanager
@@ -49,7 +50,10 @@ def main(names: Sequence[str]) -> None:
         start, seen = time.monotonic(), Counter[str]()
         with tempfile.TemporaryDirectory(prefix="kafka-msgs-killed-") as home, output(name, Path(home)) as made:
             try:
-                seen.update(check_steps(Path(home), made))
+                for state in check_steps(Path(home), made):
+                    seen[state] += 1
+                    if seen.total() % _SHOWN_KILLS == 0:
+                        click.echo(f"{name}: {seen.total()} kills; {time.monotonic() - start:.0f} s")
             except AssertionError as difference:
                 failed = True
                 click.echo(f"{name}: DIFFERENT: {difference}")
