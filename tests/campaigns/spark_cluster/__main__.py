@@ -3,8 +3,9 @@
 ``python -m tests.campaigns.spark_cluster --bytes 64M``: creates a log directory, starts a master and two single-core
 workers on loopback, and a Spark Connect server. Results are compared with ``kafka_msgs.log`` and with runs of the jobs
 in one process. The exit status is 1 if they differ, or if no executor was killed. ``--only`` selects a part: actions in
-a ``classic`` or ``connect`` session, or the commands of ``jobs``. All files are temporary, and all processes end after
-``--minutes``. Requires Java, and Linux; workers with another disk also need root.
+a ``classic`` or ``connect`` session, or commands: ``jobs`` with killed executors, with a killed ``driver``, and with
+workers that have another ``disk``. All files are temporary, and all processes end after ``--minutes``. Requires Java,
+and Linux; workers with another disk also need root.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from rich.console import Console
 from benchmarks.big_directory import CONTENTS, byte_count, write_directory
 from kafka_msgs.cli.render.console import console
 from tests.campaigns.spark_cluster.cluster import Cluster, running_cluster, running_server
-from tests.campaigns.spark_cluster.jobs import check_jobs, check_other_disk
+from tests.campaigns.spark_cluster.jobs import check_jobs, check_killed_driver, check_other_disk
 from tests.support.digests import by_library, records_in
 
 __all__ = ["main"]
 
 _TAIL: Final = 3000
-_PARTS: Final = ("classic", "connect", "jobs")
+_PARTS: Final = ("classic", "connect", "jobs", "driver", "disk")
 
 
 def main() -> int:
@@ -54,12 +55,14 @@ def main() -> int:
         seconds = arguments.minutes * 60
         with running_cluster(home, seconds) as cluster:
             found = list(check_jobs(out, cluster, home, logs)) if "jobs" in parts else []
+            if "driver" in parts:
+                found.append(check_killed_driver(out, cluster, home, logs))
             if "classic" in parts:
                 found.append(_holds(out, "classic", _run("classic", cluster.master, cluster, home, seconds), wanted))
             if "connect" in parts:
                 with running_server(cluster, home, seconds) as url:
                     found.append(_holds(out, "connect", _run("connect", url, cluster, home, seconds), wanted))
-        if "jobs" in parts and os.geteuid() == 0:
+        if "disk" in parts and os.geteuid() == 0:
             found.append(check_other_disk(out, home, logs, seconds))
     return not all(found)
 
