@@ -34,10 +34,10 @@ def main() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     # At its exit, Python would search all modules and classes for cycles and free them, which takes 100 ms.
     atexit.register(gc.freeze)
-    from kafka_msgs.cli.arrow_import import leave_out_numpy
+    from kafka_msgs.cli.arrow_import import own_process
     from kafka_msgs.cli.command_group import command
     from kafka_msgs.cli.interruption import interrupt_on_sigterm
 
-    leave_out_numpy()
+    own_process()
     interrupt_on_sigterm()
     command(prog_name="kafka-msgs")

@@ -2,7 +2,8 @@
 
 This module shortens the import of Arrow. Arrow imports NumPy and pandas, if they are installed, to recognize their
 objects: NumPy at once, pandas when it creates the first number or array, and again when it converts the first timestamp
-to Python. No job has such objects, and the imports take longer than a run that resumes an earlier one.
+to Python. To group rows, it imports its datasets with all filesystems. No job has such objects or uses datasets, and
+the imports take longer than a run that resumes an earlier one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from typing import Final
 
 from kafka_msgs.errors import MissingExtraError
 
-__all__ = ["import_arrow_without_pandas", "leave_out_numpy", "require_arrow"]
+__all__ = ["import_arrow_without_pandas", "own_process", "require_arrow"]
 
 _left_out: Final = {"pandas"}
 
 
-def leave_out_numpy() -> None:
-    """Also hide NumPy, in a process that only runs one command: Arrow cannot import NumPy later."""
-    _left_out.add("numpy")
+def own_process() -> None:
+    """Also hide NumPy and Arrow's datasets, in a process that only runs one command: Arrow cannot import them later."""
+    _left_out.update(("numpy", "pyarrow.dataset"))
 
 
 def import_arrow_without_pandas() -> None:
     """Import Arrow and hide pandas from it, unless pandas is imported already.
 
-    Functions that need pandas, such as ``to_pandas``, import it later, except after ``leave_out_numpy``. Without Arrow,
+    Functions that need pandas, such as ``to_pandas``, import it later, except after ``own_process``. Without Arrow,
     this function does nothing.
     """
     hidden = _left_out - sys.modules.keys()
@@ -37,7 +38,8 @@ def import_arrow_without_pandas() -> None:
         return
     with _refused(hidden):
         import pyarrow as pa
-        import pyarrow.compute  # which imports NumPy again
+        import pyarrow.acero  # for groups of rows; imports the datasets
+        import pyarrow.compute  # imports NumPy again
 
         pa.scalar(0)
         pa.scalar(0, pa.timestamp("us", tz="UTC")).as_py()
