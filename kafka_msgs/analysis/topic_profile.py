@@ -11,8 +11,9 @@ from attrs import frozen
 
 from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS
 from kafka_msgs.analysis.hourly_stats import FIGURES, PRODUCERS, statistics_by
-from kafka_msgs.analysis.in_memory import MemoryOutput, ReadProblem, read_partition
+from kafka_msgs.analysis.in_memory import ReadProblem, read_partition
 from kafka_msgs.analysis.job import ClusterFacts, LogRange
+from kafka_msgs.analysis.memory_output import MemoryOutput
 from kafka_msgs.analysis.profile_job import ProfileSummary, TopicProfile, merge_summaries
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
 from kafka_msgs.log.log_directory import Partition

@@ -19,8 +19,8 @@ from attrs import evolve
 
 from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 from kafka_msgs.analysis.group_state_job import GROUP_STATE
-from kafka_msgs.analysis.in_memory import MemoryOutput
 from kafka_msgs.analysis.job import ClusterFacts, Job, LogRange
+from kafka_msgs.analysis.memory_output import MemoryOutput
 from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.engines.cluster import Cluster
 from kafka_msgs.engines.partition_pass import PartitionPass

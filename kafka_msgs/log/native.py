@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from crc32c import crc32c
-
 from kafka_msgs._core import extension
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.log.batch_counts import BatchCounts
 from kafka_msgs.log.mapped_file import Mapped
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from crc32c import crc32c
-
 from kafka_msgs.binary_layouts import (
     CODEC_MASK,
     CRC_START,
@@ -15,6 +13,7 @@ from kafka_msgs.binary_layouts import (
     NO_TIMESTAMP,
     header_struct,
 )
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.log.batch_counts import BASE_IS_NO_TIME, BatchCounts
 from kafka_msgs.log.mapped_file import Mapped
 

@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
 
 from attrs import frozen
-from crc32c import crc32c
 
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.errors import DecodeError, JsonFormError, LogFileError, UnsupportedVersionError
 from kafka_msgs.log.mapped_file import read_whole
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
 from kafka_msgs.binary_layouts import CRC_START, HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, MAGIC_OFFSET
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.records import CompressionType, LegacyBatch, RecordBatch
 from kafka_msgs.records.batch import read_batches

@@ -15,8 +15,8 @@ from attrs import asdict, define, evolve, field
 from kafka_msgs.analysis import batch_table, commit_history, hourly_stats, live_records
 from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 from kafka_msgs.analysis.group_state_job import GROUP_STATE
-from kafka_msgs.analysis.in_memory import MemoryOutput
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, ClusterFacts, Job, LogRange, PartitionReducer, SavedState
+from kafka_msgs.analysis.memory_output import MemoryOutput
 from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS

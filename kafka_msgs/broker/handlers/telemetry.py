@@ -12,10 +12,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from attrs import define
-from crc32c import crc32c
 
 from kafka_msgs.broker.client_metrics import MetricsSubscription, PushedMetrics
 from kafka_msgs.broker.server_call import ApiHandler, ServerCall
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import RequestRefusedError
 from kafka_msgs.messages.get_telemetry_subscriptions_request import GetTelemetrySubscriptionsRequest

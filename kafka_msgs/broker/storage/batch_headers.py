@@ -11,8 +11,6 @@ from struct import Struct
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
-from crc32c import crc32c
-
 from kafka_msgs.binary_layouts import (
     CODEC_MASK,
     CONTROL,
@@ -27,6 +25,7 @@ from kafka_msgs.binary_layouts import (
     NO_TIMESTAMP,
     TRANSACTIONAL,
 )
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.codec import Buffer
 
 __all__ = ["Bytes", "PositionedHeader", "has_valid_crc", "header_at", "iter_headers", "next_sequence"]

@@ -20,7 +20,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from attrs import frozen
-from crc32c import crc32c
 
 from kafka_msgs.binary_layouts import (
     CRC_START,
@@ -34,6 +33,7 @@ from kafka_msgs.binary_layouts import (
 from kafka_msgs.broker.storage.batch_headers import PositionedHeader, has_valid_crc, header_at
 from kafka_msgs.broker.storage.producer_state import AppendOrigin, EndTransactionMarker
 from kafka_msgs.broker.storage.topic_config import TopicConfig
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.codec import Buffer
 from kafka_msgs.error_codes import ErrorCode
 from kafka_msgs.errors import (

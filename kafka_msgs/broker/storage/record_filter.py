@@ -14,7 +14,6 @@ from heapq import heappop, heappush
 from itertools import count
 
 from attrs import define, evolve, field
-from crc32c import crc32c
 
 from kafka_msgs.binary_layouts import (
     CODEC_MASK,
@@ -29,6 +28,7 @@ from kafka_msgs.broker.storage.batch_headers import PositionedHeader
 from kafka_msgs.broker.storage.log_segment import LogSegment
 from kafka_msgs.broker.storage.log_validator import RawBatch, read_marker
 from kafka_msgs.broker.storage.producer_state import ProducerStateEntry
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.log.indexes import AbortedTransaction
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType, Record
 

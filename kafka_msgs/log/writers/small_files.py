@@ -16,8 +16,8 @@ from typing import Final
 from uuid import UUID
 
 from attrs import evolve
-from crc32c import crc32c
 
+from kafka_msgs.checksums import crc32c
 from kafka_msgs.log.small_files import DATA_VERSION, CleanShutdown, LeaderEpoch
 from kafka_msgs.messages.producer_snapshot import ProducerSnapshot
 from kafka_msgs.messages.quorum_state_data import QuorumStateData
