@@ -26,6 +26,8 @@ _QUERY: Final = re.compile(r"\?(?:[A-Za-z_]+=[^&/]*(?:&|$))+$")
 """The parameters of a URI. A question mark without parameters is a wildcard."""
 _LOOSE_QUERY: Final = re.compile(r"\?[A-Za-z_.-]+=.*", re.DOTALL)
 """Anything similar to parameters. It is not displayed, even if it is malformed."""
+_SPLIT_SECRET: Final = re.compile(r"[^:/\[]*:(?![0-9]*(?:/|$))[^/]*(?:/.*@|(?=/|$))", re.DOTALL)
+"""User information that contains a slash, which should be escaped: its first part looks like a host with a port."""
 _SAME_AS: Final = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's URI schemes that have another name in Arrow."""
 _CONTAINER_SCHEMES: Final = frozenset(["abfs", "abfss", "wasb", "wasbs"])
@@ -92,6 +94,8 @@ class Location:
         if self.scheme == "file":
             return f"file://{path}"
         user, at, host = self.authority.rpartition("@")
+        if not at and (split := _SPLIT_SECRET.match(host + path)):
+            return f"{self.scheme}://***@{(host + path)[split.end() :]}"
         has_container = self.scheme in _CONTAINER_SCHEMES and ":" not in user
         return f"{self.scheme}://{user + at if has_container else ''}{host}{path}"
 

@@ -15,12 +15,15 @@ from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.arrow_arguments import is_known, names_like
 from kafka_msgs.suggestions import no_such
 
-__all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions"]
+__all__ = ["NO_OPTIONS", "PREFIXES", "FilesystemOptions", "may_be_secret"]
 
 PREFIXES: Final = ("fs.", "dfs.", "google.cloud.auth.", "storage.")
 """The prefixes of option names. Options with ``storage.`` are arguments of an ``fsspec`` filesystem."""
 
-_SECRET: Final = re.compile(r"secret|password|token|credential|access.?key|account.?key|\bsas\b|\bkey\b", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"secret|passw|pwd|token|credential|access.?key|account.?key|jaas|\bsas\b|\bkey\b(?!\.(?:de)?serializer)",
+    re.IGNORECASE,
+)
 _CREDENTIALS: Final = (
     re.compile(
         r"fs\.s3a\.(?:.*\.)?(?:access\.key|secret\.key|session\.token|aws\.credentials\.provider|assumed\.role\..*)"
@@ -86,13 +89,18 @@ class FilesystemOptions:
 
     def mask_secrets(self, text: str) -> str:
         """Return a text with every secret in these options replaced."""
-        secrets = (value for name, value in self.items if _SECRET.search(name) and len(value) > _LEAST)
+        secrets = (value for name, value in self.items if may_be_secret(name) and len(value) > _LEAST)
         for value in sorted(secrets, key=len, reverse=True):
             text = text.replace(value, _HIDDEN)
         return text
 
 
 NO_OPTIONS: Final = FilesystemOptions()
+
+
+def may_be_secret(name: str) -> bool:
+    """Return whether the value of an option may be a secret, by the option's name."""
+    return _SECRET.search(name) is not None
 
 
 def _says_more(name: str, general: str) -> bool:

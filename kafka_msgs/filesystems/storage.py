@@ -133,6 +133,12 @@ class Storage:
             with suppress(FileNotFoundError):
                 self.filesystem.delete_file(self.full_path(path))
 
+    def delete_directories(self, paths: Iterable[str]) -> None:
+        """Delete directories with their content. Directories that do not exist are ignored. Raises ``OSError``."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_dir(self.full_path(path))
+
     def create(self, path: str, content: bytes) -> bool:
         """Write a file if none has its name, and return whether it was written, completely and by this call.
 
@@ -147,7 +153,9 @@ class Storage:
         Raises ``StorageError`` if it does not: some S3-compatible stores ignore conditions.
         """
         try:
-            if not self.create(path, b"1") or self.create(path, b"2"):
+            # The first result is unreliable: a request that is repeated after a lost response is refused.
+            self.create(path, b"1")
+            if self.create(path, b"2") or self.read(path) != b"1":
                 raise StorageError(path=str(self), reason=_IGNORES)
         finally:
             self.delete([path])

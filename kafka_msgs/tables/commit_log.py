@@ -27,7 +27,7 @@ from uuid import uuid4
 
 from attrs import asdict, field, frozen
 
-from kafka_msgs.errors import ConcurrentRunError, JobPathError, UnseenFileError
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, StorageError, UnseenFileError
 from kafka_msgs.filesystems.storage import Storage
 
 __all__ = ["GRACE", "NOT_EMPTY", "CommitLog", "RunToken", "Snapshot", "WrittenFile", "by_name"]
@@ -126,10 +126,13 @@ class Snapshot:
 
     @classmethod
     def from_content(cls, content: bytes) -> Snapshot:
-        """Return the snapshot in a manifest. Raises ``ValueError``, ``KeyError`` and ``TypeError``."""
+        """Return the snapshot in a manifest.
+
+        Raises ``AttributeError``, ``KeyError``, ``TypeError`` and ``ValueError`` for other content.
+        """
         found = json.loads(content)
         tables = {name: by_name(WrittenFile(**each) for each in files) for name, files in found["tables"].items()}
-        return cls(number=found["number"], run=found["run"], identity=found["identity"], tables=tables)
+        return cls(number=found["number"], run=found["run"], identity=dict(found["identity"]), tables=tables)
 
 
 def by_name(files: Iterable[WrittenFile]) -> dict[str, WrittenFile]:
@@ -179,11 +182,17 @@ class CommitLog:
 
     def snapshot(self, number: int) -> Snapshot:
         """Return a commit. Raises ``JobPathError`` for a damaged or missing manifest."""
-        path = _manifest(number)
+        return self._parsed(number, self.storage.read(_manifest(number)) or b"")
+
+    def _parsed(self, number: int, content: bytes) -> Snapshot:
         try:
-            return Snapshot.from_content(self.storage.read(path) or b"")
-        except (ValueError, KeyError, TypeError) as error:
-            raise JobPathError(path=f"{self.storage}/{path}", reason=f"it is not a manifest: {error!r}") from error
+            found = Snapshot.from_content(content)
+            if found.number != number:
+                raise ValueError(f"its number is {found.number}")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            path = f"{self.storage}/{_manifest(number)}"
+            raise JobPathError(path=path, reason=f"it is not a manifest: {error!r}") from error
+        return found
 
     def begin(self, identity: Mapping[str, Any], base: Snapshot | None, *, table_directories: bool = False) -> RunToken:
         """Begin a run on top of a commit, None for the first run, and return its token.
@@ -214,39 +223,54 @@ class CommitLog:
         self.check_files(each for each in snapshot.files() if _run_of(each.path) == token.run)
         if self._age(token) >= self.grace.total_seconds():
             raise self._refused(token, _TOO_LONG)
-        created = self.storage.create(_manifest(snapshot.number), snapshot.content())
-        # A lost response may have been a success, so the manifest itself decides.
-        if not created and self.snapshot(snapshot.number).run != token.run:
-            raise self._refused(token, _MOVED)
+        path, content = _manifest(snapshot.number), snapshot.content()
+        try:
+            created = self.storage.create(path, content)
+        except (OSError, StorageError):
+            # A lost response may have been a success, so the manifest itself decides.
+            if self.storage.read(path) != content:
+                raise
+        else:
+            if not created and self.storage.read(path) != content:
+                raise self._refused(token, _MOVED)
         self._check_head(token, snapshot.number)
         return snapshot
 
     def expire(self) -> int:
         """Remove old manifests, and the files of old runs that no remaining manifest lists; return their number.
 
-        The latest two commits and everything younger than the grace period remain. Ages are differences of times by
-        the storage, not by this machine.
+        The latest two commits remain, and all that were the head within the grace period, as do the files of younger
+        runs. Ages are differences of times by the storage, not by this machine.
         """
-        commits = {number: each for each in self.storage.list_files(_COMMITS) if (number := _number_of(each.path))}
+        data, runs = list(self.storage.list_files(_DATA)), list(self.storage.list_files(_RUNS))
+        manifests = list(self.storage.list_files(_COMMITS))
+        commits = {number: each for each in manifests if (number := _number_of(each.path))}
         if not commits:
             return 0
-        now = max(each.modified for each in commits.values())
-        horizon = now - self.grace.total_seconds()
+        horizon = max(each.modified for each in commits.values()) - self.grace.total_seconds()
         kept = {
             number
             for number, each in commits.items()
-            if number > max(commits) - _KEPT_COMMITS or each.modified > horizon
+            if number > max(commits) - _KEPT_COMMITS or commits.get(number + 1, each).modified > horizon
         }
-        listed = {file.path for number in kept for file in self.snapshot(number).files()}
-        runs = list(self.storage.list_files(_RUNS))
-        young = {_run_of(each.path) for each in runs if each.modified > horizon}
-        dead = [each.path for each in self.storage.list_files(_DATA)]
-        dead = [path for path in dead if path not in listed and _run_of(path) not in young]
-        alive = {_run_of(path) for path in listed}
-        self.storage.delete(dead)
-        self.storage.delete(each.path for each in runs if _run_of(each.path) not in young | alive)
+        listed = set(self._listed(kept))
+        # The token of a run that has begun meanwhile is not in the list of runs, but its files may be in the other.
+        young = {_run_of(each.path) for each in (*data, *runs) if each.modified > horizon}
+        alive = young | {_run_of(path) for path in listed}
+        dead = [each.path for each in data if each.path not in listed and _run_of(each.path) not in young]
+        gone = {_directory_of(each.path) for each in (*data, *runs) if _run_of(each.path) not in alive}
+        leftovers = [each.path for each in manifests if not _number_of(each.path) and each.modified <= horizon]
+        self.storage.delete(path for path in (*dead, *leftovers) if _directory_of(path) not in gone)
+        # The directories in data are the last in order. Without a token, an empty one would remain forever.
+        self.storage.delete_directories(sorted(gone, reverse=True))
         self.storage.delete(each.path for number, each in commits.items() if number not in kept)
         return len(dead)
+
+    def _listed(self, numbers: Iterable[int]) -> Iterator[str]:
+        """Yield the paths of the files in manifests, except those that another run has removed meanwhile."""
+        for number in numbers:
+            if (content := self.storage.read(_manifest(number))) is not None:
+                yield from (file.path for file in self._parsed(number, content).files())
 
     def numbers(self) -> list[int]:
         """Return the numbers of the commits whose manifests remain, in order."""
@@ -256,7 +280,7 @@ class CommitLog:
     def check_files(self, files: Iterable[WrittenFile]) -> None:
         """Raise ``UnseenFileError`` if a file is missing or has another size than its writer saw."""
         found = list(files)
-        directories = {"/".join(each.path.split("/", 2)[:2]) for each in found}
+        directories = {_directory_of(each.path) for each in found}
         there = {each.path: each.size for directory in directories for each in self.storage.list_files(directory)}
         for file in found:
             if there.get(file.path) != file.size:
@@ -290,6 +314,11 @@ def _number_of(path: str) -> int | None:
 
 def _run_of(path: str) -> str:
     return path.split("/", 2)[1]
+
+
+def _directory_of(path: str) -> str:
+    """Return the directory of a run with a file."""
+    return "/".join(path.split("/", 2)[:2])
 
 
 def _is_leftover(path: str, runs: Container[str]) -> bool:

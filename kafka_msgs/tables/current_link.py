@@ -1,8 +1,8 @@
 """The link ``current`` in a local output directory: the tables of the latest commit, for readers that list directories.
 
-``current`` is a symbolic link to ``snapshots/<number>``, whose tables consist of links to the committed files. Tables
-with a leading underscore are omitted. One rename replaces the link. It is a convenience: the manifest defines the
-tables. Object stores have no links.
+``current`` is a symbolic link to ``snapshots/<number>-<run>``, whose tables consist of links to the committed files.
+Tables with a leading underscore are omitted. One rename replaces the link. It is a convenience: the manifest defines
+the tables. Object stores have no links.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Container
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.commit_log import CommitLog, Snapshot
 
 __all__ = ["CURRENT", "finish_commit", "link_current"]
@@ -31,7 +29,7 @@ def finish_commit(log: CommitLog) -> None:
     """Point the link at the latest commit, and remove expired files and links. Raises ``OSError``."""
     link_current(log)
     log.expire()
-    _remove_old_links(log.storage, log.numbers())
+    _remove_old_links(log)
 
 
 def link_current(log: CommitLog) -> None:
@@ -49,39 +47,44 @@ def link_current(log: CommitLog) -> None:
 
 
 def _link(home: Path, snapshot: Snapshot) -> Snapshot:
-    _build(home, snapshot)
-    _swap(home, snapshot.number)
+    name = f"{snapshot.number}-{snapshot.run}"
+    _build(home, snapshot, name)
+    new = home / _SNAPSHOTS / f".{snapshot.number}-{uuid4().hex}"
+    new.symlink_to(Path(_SNAPSHOTS, name), target_is_directory=True)
+    new.replace(home / CURRENT)
     return snapshot
 
 
-def _build(home: Path, snapshot: Snapshot) -> None:
-    directory = home / _SNAPSHOTS / str(snapshot.number)
+def _build(home: Path, snapshot: Snapshot, name: str) -> None:
+    directory = home / _SNAPSHOTS / name
     if directory.exists():
         return
-    new = directory.with_name(f".{snapshot.number}-{snapshot.run}")
-    shutil.rmtree(new, ignore_errors=True)
+    new = directory.with_name(f".{snapshot.number}-{uuid4().hex}")
     tables = {name: files for name, files in snapshot.tables.items() if not name.startswith("_")}
-    for name, files in tables.items():
+    for table, files in tables.items():
         for file in files.values():
-            link = new / name / file.name
+            link = new / table / file.name
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(os.path.relpath(home / file.path, link.parent))
     new.mkdir(parents=True, exist_ok=True)
-    new.rename(directory)
+    try:
+        new.rename(directory)
+    except OSError:
+        # Another run may have built it meanwhile.
+        shutil.rmtree(new)
+        if not directory.exists():
+            raise
 
 
-def _swap(home: Path, number: int) -> None:
-    new = home / _SNAPSHOTS / f".{number}-{uuid4().hex}"
-    new.symlink_to(Path(_SNAPSHOTS, str(number)), target_is_directory=True)
-    new.replace(home / CURRENT)
-
-
-def _remove_old_links(storage: Storage, kept: Container[int]) -> None:
+def _remove_old_links(log: CommitLog) -> None:
     """Remove the snapshots of commits whose manifests are gone, and the leftovers of killed runs."""
-    home = storage.local_directory
+    home = log.storage.local_directory
     if home is None or not (home / _SNAPSHOTS).is_dir():
         return
-    for entry in (home / _SNAPSHOTS).iterdir():
+    # A snapshot is built after its commit, so the commits are listed last.
+    entries = list((home / _SNAPSHOTS).iterdir())
+    kept = log.numbers()
+    for entry in entries:
         number = entry.name.lstrip(".").partition("-")[0]
         if not number.isdecimal() or int(number) not in kept:
-            entry.unlink() if entry.is_symlink() else shutil.rmtree(entry, ignore_errors=True)
+            entry.unlink(missing_ok=True) if entry.is_symlink() else shutil.rmtree(entry, ignore_errors=True)

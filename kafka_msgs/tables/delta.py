@@ -7,6 +7,7 @@ not resolve absolute ones. The number of the commit is the version of an applica
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -89,6 +90,7 @@ class DeltaFormat(TableFormat):
 
     name = "delta"
     conflicts = (CommitFailedError,)
+    misread = re.compile(r".*%[0-9A-Fa-f]{2}|\w+://.*\?", re.DOTALL)
 
     def open(self, location: str, spec: TableSpec) -> OpenDeltaTable:
         """Return the latest version of a table."""

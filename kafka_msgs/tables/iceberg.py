@@ -6,12 +6,18 @@ readers take identity partitions. The number of the commit is in the summary of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 from attrs import field, frozen
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
+)
 from pyiceberg.expressions.literals import literal
 from pyiceberg.io.pyarrow import (
     compute_statistics_plan,
@@ -122,7 +128,14 @@ class IcebergFormat(TableFormat):
     """Apache Iceberg. Replaced files remain until their snapshots are expired and orphan files are removed."""
 
     name = "iceberg"
-    conflicts = (CommitFailedException, NamespaceAlreadyExistsError, TableAlreadyExistsError, SQLAlchemyError)
+    conflicts = (
+        CommitFailedException,
+        CommitStateUnknownException,
+        NamespaceAlreadyExistsError,
+        TableAlreadyExistsError,
+        SQLAlchemyError,
+    )
+    misread = re.compile(r".*(?:[#?]|%[0-9A-Fa-f]{2})", re.DOTALL)
 
     def open(self, location: str, spec: TableSpec) -> OpenIcebergTable:
         """Return the latest version of a table."""

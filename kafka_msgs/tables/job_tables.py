@@ -56,9 +56,13 @@ class JobTables:
     def find_base(self) -> Snapshot | None:
         """Return the commit that the next run resumes, or None for the first run.
 
-        Raises ``JobPathError`` if there is anything else than an earlier run of the same job, ``OptionError`` for an
-        Iceberg table without a catalog, and the errors of the format.
+        Raises ``JobPathError`` if there is anything else than an earlier run of the same job, and for a location that
+        the library of the format misreads, ``OptionError`` for an Iceberg table without a catalog, and the errors of
+        the format.
         """
+        if self.form.misread.match(self._location("")):
+            reason = f"{self.form.name} tables cannot be here: their library misreads %20, # or ? in the location"
+            raise JobPathError(path=str(self.log.storage), reason=reason)
         base = self.log.find_earlier(self.identity)
         for name, spec in self.specs.items() if base is None else ():
             table = self.form.open(self._location(name), spec)

@@ -5,6 +5,7 @@ The tasks of a run write the files of all formats. Delta and Iceberg tables refe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Final, Protocol
 from urllib.parse import unquote
@@ -49,6 +50,8 @@ class TableFormat:
 
     name: ClassVar[str] = "parquet"
     conflicts: ClassVar[tuple[type[Exception], ...]] = ()
+    misread: ClassVar[re.Pattern[str]] = re.compile("(?!)")
+    """The locations that the library of the format misreads."""
 
     fs_options: FilesystemOptions = NO_OPTIONS
 

@@ -94,3 +94,16 @@ def test_the_local_engine_refuses_uris_instead_of_making_directories(
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_the_local_engine_reads_file_uris(form: str) -> None:
     JobInputs.at([form.format(GROUP_LOGS)]).check(["__consumer_offsets"])
+
+
+@pytest.mark.parametrize("text", ["s3://AKID:hu/sh@bucket/x", "s3a://AKID:h/u/sh@bucket/x?scheme=http"])
+def test_keys_with_slashes_that_are_not_escaped_are_not_shown(text: str) -> None:
+    location = Location.parse(text)
+    assert location.shown == f"{location.scheme}://***@bucket/x"
+    assert location.identity == "s3://***@bucket/x"
+    assert "h" not in mask_uri(location.root)
+
+
+def test_a_port_is_shown() -> None:
+    for text in ("hdfs://name:8020/a@b", "hdfs://[::1]:8020/a@b", "hdfs:///a:b@c"):
+        assert Location.parse(text).shown == text

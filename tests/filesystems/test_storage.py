@@ -100,6 +100,20 @@ def test_a_store_that_ignores_the_condition_is_refused(server: S3Server, monkeyp
     assert list(storage.list_files()) == []
 
 
+def test_a_store_may_repeat_a_request_whose_response_was_lost(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Storage.create
+
+    def twice(storage: Storage, path: str, content: bytes) -> bool:
+        create(storage, path, content)
+        return create(storage, path, content)
+
+    monkeypatch.setattr(Storage, "create", twice)
+    storage.probe("probe")
+    assert list(storage.list_files()) == []
+
+
 def test_a_filesystem_without_atomic_creation_is_refused() -> None:
     with pytest.raises(StorageError, match="cannot create a file only if it does not exist"):
         Storage.at("memory://out").probe("probe")

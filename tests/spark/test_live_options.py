@@ -18,7 +18,7 @@ from kafka_msgs.admin import Admin, NewTopic
 from kafka_msgs.broker import EmbeddedBroker
 from kafka_msgs.client import Producer, TopicPartition
 from kafka_msgs.client.consumer import Consumer
-from kafka_msgs.errors import BrokerError, OptionError
+from kafka_msgs.errors import BrokerError, OffsetPositionError, OptionError
 from kafka_msgs.spark.live_metrics import offsets_behind_latest
 from kafka_msgs.spark.sources.live import KafkaLiveSource, LiveStreamReader
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits
@@ -269,3 +269,80 @@ def test_a_repeated_batch_of_a_transactional_stream_is_written_once(broker: Embe
     reader: Any = source(broker, subscribe="written", columns="key,value", isolation="read_committed").reader(NONE)
     found = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert [(row["key"], row["value"]) for row in found] == [(b"1", b"a"), (None, b"b")] * 2
+
+
+def rows_of(reader: LiveStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the partitions and offsets of the rows between two positions."""
+    found = []
+    for part in reader.partitions(start, end):
+        for batch in reader.read(part):
+            rows: Any = batch
+            found += [(row["partition"], row["offset"]) for row in rows.to_pylist()]
+    return found
+
+
+@pytest.fixture
+def topic(broker: EmbeddedBroker) -> Iterator[str]:
+    """A topic with five records in its partition, whose first two are deleted."""
+    with Admin(broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic("lossy", 1, 1)]).all()
+        with Producer(broker.bootstrap_servers) as producer:
+            for number in range(5):
+                producer.send("lossy", b"%d" % number)
+        admin.delete_records({TopicPartition("lossy", 0): 2}).all()
+        yield "lossy"
+        admin.delete_topics(["lossy"]).all()
+
+
+def test_deleted_partitions_are_lost_data(broker: EmbeddedBroker, topic: str) -> None:
+    reader = stream(broker, subscribe=f"{topic},{TOPIC}")
+    start = {**position(0, 0), topic: {"0": 2, "1": 7}}
+    end = reader.latestOffset(start, ReadAllAvailable())
+    assert end == {**position(30, 3), topic: {"0": 5}}
+    with pytest.raises(OffsetPositionError, match=f"{topic}-1: it does not exist any more: records were lost"):
+        reader.partitions(start, end)
+    careless = stream(broker, subscribe=f"{topic},{TOPIC}", failOnDataLoss="false")
+    expected = [*((0, number) for number in (*range(30), 2, 3, 4)), *((1, number) for number in range(3))]
+    assert sorted(rows_of(careless, start, end)) == sorted(expected)
+
+
+def test_an_added_partition_without_its_first_records_is_lost_data(broker: EmbeddedBroker, topic: str) -> None:
+    reader = stream(broker, subscribe=topic)
+    with pytest.raises(
+        OffsetPositionError, match=f"{topic}-0: it was added, and begins at offset 2: records were lost"
+    ):
+        reader.partitions({}, {topic: {"0": 5}})
+    careless = stream(broker, subscribe=topic, failOnDataLoss="false")
+    assert rows_of(careless, {}, {topic: {"0": 5}}) == [(0, 2), (0, 3), (0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "left"), [(0, 5, [2, 3, 4]), (0, 2, []), (3, 9, [3, 4]), (7, 9, []), (9, 7, [])]
+)
+def test_a_planned_range_of_which_records_were_lost_is_read_as_far_as_it_exists(
+    broker: EmbeddedBroker, topic: str, start: int, end: int, left: list[int]
+) -> None:
+    careless = stream(broker, subscribe=topic, failOnDataLoss="false")
+    assert rows_of(careless, {topic: {"0": start}}, {topic: {"0": end}}) == [(0, number) for number in left]
+
+
+def test_a_pattern_does_not_match_internal_topics(broker: EmbeddedBroker) -> None:
+    with Consumer(broker.bootstrap_servers, group_id="makes-the-internal-topic") as consumer:
+        consumer.assign([TopicPartition(TOPIC, 0)])
+        consumer.commit({TopicPartition(TOPIC, 0): 1})
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribePattern": ".*"}
+    topics = {each.value.place.topic for each in KafkaLiveSource(options).reader(NONE).partitions()}
+    assert TOPIC in topics
+    assert "__consumer_offsets" not in topics
+
+
+def test_offsets_are_not_numbers_that_brokers_use_for_other_positions(broker: EmbeddedBroker) -> None:
+    with pytest.raises(OptionError, match=r"startingOffsets .* an offset is not negative"):
+        ranges(broker, startingOffsets=json.dumps({TOPIC: {"0": -3}}))
+
+
+@pytest.mark.parametrize("name", ["sasl.jaas.config", "spark.hadoop.fs.s3a.secret.key", "password", "token"])
+def test_the_value_of_an_unknown_option_that_may_be_a_secret_is_not_shown(broker: EmbeddedBroker, name: str) -> None:
+    with pytest.raises(OptionError, match=f"option {name}: there is no such option") as caught:
+        source(broker, **{name: "hush"}).schema()
+    assert "hush" not in repr(caught.value)

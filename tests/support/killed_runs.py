@@ -43,7 +43,7 @@ _JOB: Final = group_offsets_job(history=True)
 _EVENTS: Final = frozenset(["os.link", "os.remove", "os.rename", "os.rmdir", "os.symlink"])
 """The audit events of changes to a local disk besides those through ``Storage``."""
 _CHANGES: Final[Mapping[type, Sequence[str]]] = {
-    Storage: ("create", "write", "output", "delete"),
+    Storage: ("create", "write", "output", "delete", "delete_directories"),
     TableWriter: ("write", "close"),
 }
 _CONTEXT: Final = get_context("forkserver")

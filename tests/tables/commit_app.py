@@ -27,7 +27,7 @@ from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 CHANGES = (
-    *((Storage, name) for name in ("create", "write", "output", "delete")),
+    *((Storage, name) for name in ("create", "write", "output", "delete", "delete_directories")),
     (OpenDeltaTable, "commit"),
     (OpenIcebergTable, "commit"),
 )

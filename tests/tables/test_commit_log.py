@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
@@ -17,12 +18,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from attrs import evolve, field, frozen
+from pyarrow.fs import FileSelector
 
-from kafka_msgs.errors import ConcurrentRunError, JobPathError, UnseenFileError
+from kafka_msgs.errors import ConcurrentRunError, JobPathError, StorageError, UnseenFileError
 from kafka_msgs.filesystems.options import FilesystemOptions
-from kafka_msgs.filesystems.storage import Storage
+from kafka_msgs.filesystems.storage import Storage, StoredFile
 from kafka_msgs.tables.commit_log import CommitLog, RunToken, WrittenFile
-from kafka_msgs.tables.current_link import link_current
+from kafka_msgs.tables.current_link import finish_commit, link_current
 from kafka_msgs.tables.task_output import TaskOutput
 from tests.support.committed_tables import committed_tables
 from tests.support.s3_server import s3_process
@@ -194,6 +196,29 @@ def test_a_commit_whose_response_was_lost_is_a_success(log: CommitLog, monkeypat
     assert log.head() == log.snapshot(1)
 
 
+def test_a_commit_whose_response_was_an_error_is_a_success_if_it_was_made(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Storage.create
+
+    def broken(storage: Storage, path: str, content: bytes) -> bool:
+        create(storage, path, content)
+        raise StorageError(path=path, reason="the connection was closed")
+
+    with monkeypatch.context() as patched:
+        token, files = written(log, 1)
+        patched.setattr(Storage, "create", broken)
+        assert log.commit(token, files).number == 1
+    late = written(log, 2)
+    log.commit(*written(log, 3))
+    with monkeypatch.context() as patched:
+        patched.setattr(CommitLog, "_check_head", lambda *_: None)
+        patched.setattr(Storage, "create", broken)
+        with pytest.raises(StorageError, match="the connection was closed"):
+            log.commit(*late)
+    assert committed_tables(str(log.storage)) == {"rows": [{"n": 3}]}
+
+
 def test_a_worker_with_another_disk_fails_in_its_first_task(log: CommitLog, tmp_path: Path) -> None:
     log.commit(*written(log, 1))
     token = log.begin({"job": "test"}, log.head())
@@ -240,11 +265,130 @@ def test_expiry_spares_runs_within_the_grace_period(log: CommitLog) -> None:
     CommitLog(log.storage).check_visible(token)
 
 
+@pytest.mark.parametrize("under", ["data", "_runs", "_commits"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_expiry_spares_a_run_that_begins_meanwhile(
+    log: CommitLog, monkeypatch: pytest.MonkeyPatch, under: str, is_late: bool
+) -> None:
+    for value in range(3):
+        log.commit(*written(log, value))
+    list_files = Storage.list_files
+    begun: list[tuple[RunToken, dict[str, list[WrittenFile]]]] = []
+
+    def listed(storage: Storage, path: str = "") -> Iterator[StoredFile]:
+        found = list(list_files(storage, path))
+        if path == under and not begun:
+            # ``begin`` also lists the commits.
+            with monkeypatch.context() as inner:
+                inner.setattr(Storage, "list_files", list_files)
+                begun.append(written(log, 3))
+            found = found if is_late else list(list_files(storage, path))
+        return iter(found)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "list_files", listed)
+        log.expire()
+    log.commit(*begun[0])
+    assert committed_tables(str(log.storage)) == {"rows": [{"n": 3}]}
+
+
+def test_expiry_spares_what_readers_of_a_replaced_commit_may_still_read(log: CommitLog) -> None:
+    old = log.commit(*written(log, 0))
+    for path in Path(str(log.storage)).rglob("*"):
+        if path.is_file():
+            os.utime(path, (1e9, 1e9))
+    for value in (1, 2, 3):
+        log.commit(*written(log, value))
+    assert log.expire() == 0
+    assert log.numbers() == [1, 2, 3, 4]
+    log.check_files(old.files())
+
+
+def test_expiry_by_two_runs_at_once_is_one_expiry(log: CommitLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in range(4):
+        log.commit(*written(log, value))
+    read, other = Storage.read, evolve(log, grace=timedelta(0))
+
+    def raced(storage: Storage, path: str) -> bytes | None:
+        with monkeypatch.context() as inner:
+            inner.setattr(Storage, "read", read)
+            other.expire()
+        return read(storage, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "read", raced)
+        log.expire()
+    assert log.numbers() == [3, 4]
+    assert committed_tables(str(log.storage)) == {"rows": [{"n": 3}]}
+
+
+def test_expiry_leaves_no_directories_and_no_temporary_files(place: Place) -> None:
+    log, filesystem = evolve(place.log, grace=timedelta(0)), place.log.storage.filesystem
+    for value in range(3):
+        log.storage.write(f"_commits/.{value}.json-of-a-killed-run", b"")
+        place.log.commit(*written(place.log, value))
+    time.sleep(1)
+    place.log.commit(*written(place.log, 3))
+    log.expire()
+    runs = {log.snapshot(number).run for number in log.numbers()}
+    for directory in ("_runs", "data"):
+        inside = filesystem.get_file_info(FileSelector(log.storage.full_path(directory)))
+        assert {info.base_name for info in inside} == runs
+    assert [each.path for each in log.storage.list_files("_commits")] == [f"_commits/{n:020}.json" for n in (3, 4)]
+
+
 def test_the_link_has_the_tables_of_the_head(log: CommitLog, tmp_path: Path) -> None:
     for value in (1, 2):
         log.commit(*written(log, value))
         link_current(log)
         assert ds.dataset(tmp_path / "out" / "current" / "rows").to_table().to_pylist() == [{"n": value}]
+
+
+def test_a_link_in_a_directory_that_is_used_again_has_the_new_tables(log: CommitLog, tmp_path: Path) -> None:
+    log.commit(*written(log, 1))
+    link_current(log)
+    for name in ("_commits", "_runs", "data"):
+        shutil.rmtree(tmp_path / "out" / name)
+    log.commit(*written(log, 2))
+    link_current(log)
+    assert ds.dataset(tmp_path / "out" / "current" / "rows").to_table().to_pylist() == [{"n": 2}]
+
+
+def test_links_that_several_runs_make_at_once_are_complete(log: CommitLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.commit(*written(log, 1))
+    symlink_to, rounds = Path.symlink_to, [2]
+
+    def raced(path: Path, target: Path, **options: Any) -> None:
+        symlink_to(path, target, **options)
+        if rounds[0]:
+            rounds[0] -= 1
+            link_current(log)
+
+    monkeypatch.setattr(Path, "symlink_to", raced)
+    link_current(log)
+    home = Path(str(log.storage))
+    assert ds.dataset(home / "current" / "rows").to_table().to_pylist() == [{"n": 1}]
+    assert not [each for each in (home / "snapshots").iterdir() if each.name.startswith(".")]
+
+
+def test_the_link_of_a_later_commit_is_not_removed(log: CommitLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.commit(*written(log, 1))
+    numbers = CommitLog.numbers
+
+    def raced(own: CommitLog) -> list[int]:
+        found = numbers(own)
+        with monkeypatch.context() as inner:
+            inner.setattr(CommitLog, "numbers", numbers)
+            log.commit(*written(log, 2))
+            link_current(log)
+        return found
+
+    link_current(log)
+    with monkeypatch.context() as patched:
+        patched.setattr(CommitLog, "numbers", raced)
+        patched.setattr("kafka_msgs.tables.current_link.link_current", lambda _: None)
+        finish_commit(log)
+    assert ds.dataset(Path(str(log.storage)) / "current" / "rows").to_table().to_pylist() == [{"n": 2}]
 
 
 def test_a_link_that_cannot_be_made_is_a_warning(
@@ -259,8 +403,20 @@ def test_a_link_that_cannot_be_made_is_a_warning(
     assert "the link current was not updated" in caplog.text
 
 
-def test_a_damaged_manifest_is_an_error(log: CommitLog) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"number": 1}',
+        b'{"number": 1, "run": "a", "identity": {}, "tables": []}',
+        b'{"number": 1, "run": "a", "identity": null, "tables": {}}',
+        b'{"number": 1, "run": "a", "identity": {}, "tables": {"rows": [{"path": "a", "later": 1}]}}',
+        b'{"number": 2, "run": "a", "identity": {}, "tables": {}}',
+    ],
+)
+def test_a_damaged_manifest_is_an_error(log: CommitLog, content: bytes) -> None:
     log.commit(*written(log, 1))
-    log.storage.write("_commits/00000000000000000001.json", b'{"number": 1}')
+    log.storage.write("_commits/00000000000000000001.json", content)
     with pytest.raises(JobPathError, match="it is not a manifest"):
         log.head()

@@ -21,10 +21,12 @@ import pyarrow as pa
 import pytest
 from attrs import evolve
 from deltalake import DeltaTable
+from pyiceberg.exceptions import CommitStateUnknownException
 
 from kafka_msgs.errors import JobPathError, MissingExtraError, OptionError, UnseenFileError
 from kafka_msgs.tables import get_format
 from kafka_msgs.tables.commit_log import RunToken, Snapshot, WrittenFile
+from kafka_msgs.tables.iceberg import OpenIcebergTable
 from kafka_msgs.tables.iceberg_catalog import catalog_of
 from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
@@ -305,6 +307,36 @@ def test_other_programs_read_the_same(
     # These programs show some null lists of structs as empty lists.
     found = reader(writer.place).select(SCHEMA.names).to_pylist()
     assert in_order(found) == in_order(rows)
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a#b", "a?b", "100%", "a b+é=~"])
+def test_a_location_is_read_or_refused_before_a_run(form: str, tmp_path: Path, name: str) -> None:
+    writer, rows = Writer(form, tmp_path / name), some_rows(range(2), 1)
+    if name in {"delta": ["a%20b"], "iceberg": ["a%20b", "a#b", "a?b"]}[form]:
+        with pytest.raises(JobPathError, match=f"{form} tables cannot be here"):
+            writer.start()
+    else:
+        writer.commit(rows)
+        assert writer.read() == rows
+
+
+def test_parameters_in_a_location_are_refused(form: str) -> None:
+    tables = JobTables.at("s3://bucket/x?region=us-east-1&scheme=http", {}, {"job": "test"}, form)
+    with pytest.raises(JobPathError, match=f"s3://bucket/x: {form} tables cannot be here"):
+        tables.find_base()
+
+
+def test_an_iceberg_commit_of_unknown_state_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, rows, commit = Writer("iceberg", tmp_path), some_rows(range(2), 1), OpenIcebergTable.commit
+
+    def unknown(table: OpenIcebergTable, *arguments: Any) -> None:
+        commit(table, *arguments)
+        raise CommitStateUnknownException("502")
+
+    monkeypatch.setattr(OpenIcebergTable, "commit", unknown)
+    writer.commit(rows)
+    assert writer.read() == rows
+    assert writer.versions() == 1
 
 
 def test_formats_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,15 +107,24 @@ class LiveReadOptions:
         """Return the driver's connection."""
         return LiveTopics(self.properties, self.subscription, committed=self.committed)
 
-    def ranges(self, start: Offsets, end: Offsets) -> list[InputPartition]:
-        """Return the offset ranges of tasks between two positions."""
-        found = []
-        for place in sorted(end):
-            first, stop = start[place], end[place]
-            if stop < first and self.fails_on_data_loss:
-                reason = f"it ends at offset {stop}, before offset {first}: records were lost (failOnDataLoss)"
-                raise OffsetPositionError(topic=place.topic, partition=place.partition, reason=reason)
-            found += [LiveOffsetRange(place, first, stop)] if first < stop else []
+    def ranges(self, start: Offsets, end: Offsets, new: Offsets | None = None) -> list[InputPartition]:
+        """Return the offset ranges of tasks between two positions; ``new`` are the starts of added partitions.
+
+        Raises ``OffsetPositionError`` for lost records, unless ``failOnDataLoss`` is false: of deleted partitions, of
+        partitions that end before their start, and before the first offset of added ones.
+        """
+        new = new or {}
+        begin = start | new
+        lost = {place: "it does not exist any more" for place in start if place not in end}
+        lost |= {place: f"it was added, and begins at offset {first}" for place, first in new.items() if first}
+        for place, stop in end.items():
+            if stop < begin[place]:
+                lost[place] = f"it ends at offset {stop}, before offset {begin[place]}"
+        if lost and self.fails_on_data_loss:
+            place, reason = min(lost.items())
+            reason = f"{reason}: records were lost (failOnDataLoss)"
+            raise OffsetPositionError(topic=place.topic, partition=place.partition, reason=reason)
+        found = [LiveOffsetRange(place, begin[place], end[place]) for place in sorted(end) if begin[place] < end[place]]
         return [InputPartition(each) for each in self.tasks.split(found)]
 
     def rows(self, part: LiveOffsetRange | None) -> Iterator[pa.RecordBatch]:
@@ -130,7 +139,11 @@ class LiveReadOptions:
         with self._consumer() as consumer:
             consumer.assign([part.place])
             consumer.seek({part.place: part.start})
-            while (before := consumer.position(part.place)) < part.end:
+            end = part.end
+            if not self.fails_on_data_loss:
+                # Lost records at the end would be awaited in vain.
+                end = min(end, consumer.end_offsets([part.place])[part.place])
+            while (before := consumer.position(part.place)) < end:
                 table = consumer.poll_table(_PATIENCE, columns=columns, max_records=_ROWS)
                 if not table.num_rows and consumer.position(part.place) == before:
                     raise DeadlineError(waiting_for=f"offset {before} of {part.place.topic}-{part.place.partition}")
@@ -241,12 +254,13 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch, which is ``start`` for a batch that is delayed."""
         end = self.topics.ends() if self._target is None else self._target
-        begin = self.topics.starts(from_json(start), end)
+        known = from_json(start)
+        begin = known | self.topics.starts(known, end)
         if not isinstance(limit, ReadAllAvailable) and self._delays(begin, end):
             return start
         if isinstance(limit, ReadMaxRows):
             end = limit_offsets(begin, end, limit.max_rows)
-        return to_json(begin | end)
+        return to_json(end)
 
     def _delays(self, begin: Offsets, end: Offsets) -> bool:
         """Return whether the next batch is delayed. With ``availableNow`` it is not, because the stream ends then."""
@@ -270,8 +284,8 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the ranges of a batch."""
-        stop = from_json(end)
-        return self.live.ranges(self.topics.starts(from_json(start), stop), stop)
+        begin, stop = from_json(start), from_json(end)
+        return self.live.ranges(begin, stop, self.topics.starts(begin, stop))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range."""

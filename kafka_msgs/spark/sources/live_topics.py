@@ -69,16 +69,19 @@ class LiveTopics:
     def partitions(self) -> list[TopicPartition]:
         """Return the current partitions of the subscription. Raises ``OptionError`` for a topic that does not exist."""
         wanted = self._subscription
-        request = MetadataRequest(topics=None)
-        found = {topic.name: len(topic.partitions) for topic in self._client.call(request).topics if topic.name}
-        names = [name for name in found if wanted.pattern is not None and re.fullmatch(wanted.pattern, name)]
+        found = {topic.name: topic for topic in self._client.call(MetadataRequest(topics=None)).topics if topic.name}
+        # As in a consumer, a pattern does not match internal topics.
+        known = [name for name, topic in found.items() if not topic.is_internal] if wanted.pattern is not None else []
+        names = [name for name in known if re.fullmatch(wanted.pattern or "", name)]
         for name in (*wanted.topics, *(place.topic for place in wanted.partitions)):
             if name not in found:
                 raise OptionError(source="kafka-live", option="subscribe", value=name, reason="there is no such topic")
         if wanted.partitions:
             return sorted(wanted.partitions)
         return [
-            TopicPartition(name, number) for name in sorted({*wanted.topics, *names}) for number in range(found[name])
+            TopicPartition(name, number)
+            for name in sorted({*wanted.topics, *names})
+            for number in range(len(found[name].partitions))
         ]
 
     def _offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
@@ -113,9 +116,8 @@ class LiveTopics:
         return OptionError(source="kafka-live", option=position.option(prefix), value=None, reason=reason)
 
     def starts(self, start: Offsets, places: Iterable[TopicPartition]) -> Offsets:
-        """Return the start offsets: ``start``, and for new partitions their first record."""
-        new = [place for place in places if place not in start]
-        return start | self._offsets(dict.fromkeys(new, EARLIEST))
+        """Return the first offsets of the partitions that are not in ``start``."""
+        return self._offsets(dict.fromkeys([place for place in places if place not in start], EARLIEST))
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Commit the offsets of existing partitions to a group without members. Raises ``BrokerError``."""

@@ -69,9 +69,12 @@ class StartingOffsets:
             options.refuse(prefix + second, f"it excludes {prefix}{first}")
         for kind, text in given.items():
             try:
-                return _parsed(kind, text, default)
+                found = _parsed(kind, text, default)
             except (ValueError, AttributeError, TypeError, RecursionError):
                 options.refuse(prefix + kind, _FORMS[kind])
+            if any(offset < EARLIEST for offset in found.offsets.values()):
+                options.refuse(prefix + kind, "an offset is not negative")
+            return found
         return cls(default)
 
     def option(self, prefix: str) -> str:
@@ -123,11 +126,7 @@ class OffsetBounds:
     @classmethod
     def of(cls, options: Options) -> OffsetBounds:
         """Parse the options. Raises ``OptionError``."""
-        found = cls(StartingOffsets.of(options, _START, EARLIEST), StartingOffsets.of(options, _END, LATEST))
-        for prefix, position in found._positions():
-            if any(offset < EARLIEST for offset in position.offsets.values()):
-                options.refuse(f"{prefix}Offsets", "an offset is not negative")
-        return found
+        return cls(StartingOffsets.of(options, _START, EARLIEST), StartingOffsets.of(options, _END, LATEST))
 
     def _positions(self) -> tuple[tuple[str, StartingOffsets], ...]:
         return (_START, self.starting), (_END, self.ending)

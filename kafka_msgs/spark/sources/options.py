@@ -21,7 +21,7 @@ from pyspark.sql.types import StructField, StructType
 from kafka_msgs.columns.log_table import select_columns
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.location import mask_uri
-from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions
+from kafka_msgs.filesystems.options import NO_OPTIONS, PREFIXES, FilesystemOptions, may_be_secret
 from kafka_msgs.suggestions import no_such
 
 __all__ = ["DROPMALFORMED", "FAILFAST", "PERMISSIVE", "READ_COMMITTED", "OptionSource", "Options", "option_texts"]
@@ -168,8 +168,9 @@ class Options:
     def refuse(self, name: str, reason: str) -> NoReturn:
         """Raise the error for an invalid option value."""
         given = self._given.get(name.lower())
-        # A value intended as a filesystem option may be a secret.
-        value = None if given is None or name.lower().startswith(PREFIXES) else mask_uri(given)
+        # A value intended as an option of a filesystem or of a client may be a secret.
+        hidden = name.lower().startswith(PREFIXES) or may_be_secret(name)
+        value = None if given is None or hidden else mask_uri(given)
         raise OptionError(source=self.source, option=name, value=value, reason=reason)
 
 
