@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, get_args
 
@@ -37,11 +38,20 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 from kafka_msgs.validators import check_choice
 from kafka_msgs.versioned import Versioned
 
-__all__ = ["KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog"]
+__all__ = ["OFFSET_IN_NAME", "KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog", "named_partition"]
 
+OFFSET_IN_NAME: Final = r"0[0-8][0-9]{18}"
+"""The pattern of an offset in a file name. Numbers of more than 63 bits are not offsets."""
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
-_OFFSET: Final = re.compile(r"[0-9]{20}")
-_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
+_LAST_PARTITION: Final = 2**31 - 1
+_OFFSET: Final = re.compile(OFFSET_IN_NAME)
+_SNAPSHOT: Final = re.compile(rf"(?P<offset>{OFFSET_IN_NAME})-(?P<epoch>[0-9]{{10}})")
+
+
+def named_partition(name: str) -> tuple[str, int] | None:
+    """Return the topic and number in the name of a partition directory, or None for another name."""
+    match = _PARTITION.fullmatch(name)
+    return (match["topic"], int(match["number"])) if match and int(match["number"]) <= _LAST_PARTITION else None
 
 
 @frozen
@@ -148,7 +158,7 @@ class Partition(TransactionalLog):
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
-        for segment, after in zip(segments, (*segments[1:], None), strict=True):
+        for segment, after in zip_longest(segments, segments[1:]):
             if after is None or after.base_offset > from_offset:
                 yield from segment.walk_batches(from_offset, options)
 
@@ -179,7 +189,7 @@ class LogDirectory:
     @property
     def partitions(self) -> tuple[Partition, ...]:
         """The partitions by topic and number, excluding partitions that are being deleted or moved."""
-        directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
+        directories = (path for path in self.path.iterdir() if path.is_dir() and named_partition(path.name))
         return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.partition)))
 
     def meta(self) -> MetaProperties:
