@@ -74,9 +74,7 @@ def group_offsets_report(
             totals=lag_totals(found, "group", "topic").to_pylist(),
         ),
         first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
-        first_rows(
-            "In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)
-        ),
+        first_rows("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
         *_hours_plot(found),
         first_rows("Records that were read", ("records", "count"), _counted(found)),
         first_rows("Problems", problems.column_names, problems.to_pylist(), problem_count),
