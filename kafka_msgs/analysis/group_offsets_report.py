@@ -70,10 +70,10 @@ def group_offsets_report(
         ),
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
-            total=found.rows.get("offsets", 0),
+            total=found.rows.get("served", 0),
             totals=lag_totals(found, "group", "topic").to_pylist(),
         ),
-        first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
+        first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("served", 0)),
         first_rows("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
         *_hours_plot(found),
         first_rows("Records that were read", ("records", "count"), _counted(found)),
