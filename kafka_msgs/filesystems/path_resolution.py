@@ -23,7 +23,7 @@ from kafka_msgs.filesystems.listing import Match, list_directory, match_path, wa
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
-from kafka_msgs.log.log_directory import OFFSET_IN_NAME, named_partition
+from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
 from kafka_msgs.log.mapped_file import MAX_SMALL_FILE
 
 try:

@@ -19,6 +19,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
 from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.small_files import (
@@ -38,20 +39,10 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 from kafka_msgs.validators import check_choice
 from kafka_msgs.versioned import Versioned
 
-__all__ = ["OFFSET_IN_NAME", "KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog", "named_partition"]
+__all__ = ["KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog"]
 
-OFFSET_IN_NAME: Final = r"0[0-8][0-9]{18}"
-"""The pattern of an offset in a file name. Numbers of more than 63 bits are not offsets."""
-_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
-_LAST_PARTITION: Final = 2**31 - 1
 _OFFSET: Final = re.compile(OFFSET_IN_NAME)
 _SNAPSHOT: Final = re.compile(rf"(?P<offset>{OFFSET_IN_NAME})-(?P<epoch>[0-9]{{10}})")
-
-
-def named_partition(name: str) -> tuple[str, int] | None:
-    """Return the topic and number in the name of a partition directory, or None for another name."""
-    match = _PARTITION.fullmatch(name)
-    return (match["topic"], int(match["number"])) if match and int(match["number"]) <= _LAST_PARTITION else None
 
 
 @frozen

@@ -15,8 +15,9 @@ from uuid import UUID
 
 from kafka_msgs.errors import JobPathError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.batch_runs import walk_runs
+from kafka_msgs.log.file_names import named_partition
 from kafka_msgs.log.file_scan import FileScan
-from kafka_msgs.log.log_directory import LogDirectory, Partition, named_partition
+from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
 
