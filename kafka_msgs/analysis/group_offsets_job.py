@@ -96,7 +96,8 @@ _ALONE: Final = {"kind": "classic", "state": "Empty", "members": 0, "partitions"
 
 @frozen(kw_only=True)
 class GroupOffsetsSummary:
-    """The report data of partitions. ``rows`` counts the rows of tables, and ``counts`` the records by role.
+    """The report data of partitions. ``rows`` counts the rows of tables, and ``served`` offsets, which are not stale.
+    ``counts`` are the records by role.
 
     ``own_groups`` are the described groups, ``lags`` the sums of commits by group, ``starts`` the same sums of start
     offsets, and ``groups`` the table that combines them.
@@ -212,7 +213,7 @@ class GroupOffsets:
         if self._history is not None:
             self._history.finish()
         return GroupOffsetsSummary(
-            rows={"offsets": offsets.count, "pending": pending.num_rows},
+            rows={**offsets.counts, "pending": pending.num_rows},
             counts=self._offsets.counts,
             hours=self._hours.hours,
             own_groups=_own_groups(survivors, number, partitions),
@@ -255,7 +256,7 @@ class GroupStarts:
         for batch in self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches():
             offsets.write(batch)
         worst = with_first_commits(offsets.worst, ROWS.empty_table())
-        return GroupOffsetsSummary(rows={"offsets": offsets.count}, starts=offsets.lags(), worst=worst)
+        return GroupOffsetsSummary(rows=offsets.counts, starts=offsets.lags(), worst=worst)
 
 
 def numbered(problems: pa.Table, number: int) -> pa.Table:
@@ -292,18 +293,18 @@ def _first_of(rows: pa.Table, order: Sequence[tuple[str, str]], most: int) -> pa
 
 @define
 class _OffsetWriter:
-    """Writes offsets; keeps their number, the largest lags, and the sums by group."""
+    """Writes offsets; keeps their numbers, the largest lags, and the sums by group."""
 
     output: TaskOutput
-    count: int = 0
+    counts: Counter[str] = field(factory=Counter)
     worst: pa.Table = field(factory=OFFSETS.empty_table)
     _sums: list[pa.Table] = field(factory=list)
 
     def write(self, batch: pa.RecordBatch) -> None:
         rows = pa.Table.from_batches([batch])
         self.output.append("offsets", rows)
-        self.count += rows.num_rows
         served = rows.filter(pc.invert(rows["stale"]))
+        self.counts.update({"offsets": rows.num_rows, "served": served.num_rows})
         self.worst = _first_of(pa.concat_tables([self.worst, served]), _WORST, LOOKED_AT)
         self._sums.append(_summed(_lag_parts(batch), *_BY_LOG))
 

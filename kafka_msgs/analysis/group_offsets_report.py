@@ -45,10 +45,10 @@ def group_offsets_report(
     places: Mapping[tuple[str, int], LogTimestamps],
 ) -> Report:
     """Return the report about a run. Timestamps are looked up in the logs of ``places``. Raises ``OSError``."""
-    # Python cannot represent all timestamps.
+    # Only columns without timestamps become Python values: Python cannot represent all timestamps.
     groups = top_rows(found.groups.drop_columns("lastCommit"), _BY_LAG).to_pylist()
     worst = top_rows(found.worst, _WORST, LOOKED_AT)
-    pending = top_rows(found.pending, _BY_KEY)
+    pending = top_rows(found.pending, _BY_KEY).select(_PENDING)
     largest = _described(worst.slice(0, REPORT_ROWS), found)
     sections: list[Section | ReportPart] = [
         first_rows(
@@ -70,10 +70,10 @@ def group_offsets_report(
         ),
         lag_part(
             *with_log_times(worst.select(_LAGS).to_pylist(), places),
-            total=found.rows.get("offsets", 0),
+            total=found.rows.get("served", 0),
             totals=lag_totals(found, "group", "topic").to_pylist(),
         ),
-        first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("offsets", 0)),
+        first_rows("Committed offsets, the largest lags first", _OFFSETS, largest, found.rows.get("served", 0)),
         first_rows("In open transactions", _PENDING, pending.to_pylist(), found.rows.get("pending", 0)),
         *_hours_plot(found),
         first_rows("Records that were read", ("records", "count"), _counted(found)),
@@ -88,7 +88,8 @@ def _described(worst: pa.Table, found: GroupOffsetsSummary) -> list[dict[str, An
     known = found.groups.filter(pc.is_in(found.groups["group"], names)).select(["group", "kind", "state"])
     groups = {row["group"]: row for row in known.to_pylist()}
     unknown = {"kind": None, "state": None}
-    return [{**row, **groups.get(row["group"], unknown)} for row in worst.to_pylist()]
+    shown = worst.select([name for name in _OFFSETS if name not in unknown])
+    return [{**row, **groups.get(row["group"], unknown)} for row in shown.to_pylist()]
 
 
 def _hours_plot(found: GroupOffsetsSummary) -> list[Section]:

@@ -74,6 +74,10 @@ class _Commands(FullHelpGroup):
             raise CommandError(error.message) from None
         except KafkaMsgsError as error:
             raise _FAILURES.get(type(error), CommandError)(str(error)) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
         except KeyboardInterrupt as interruption:
             ctx.exit(exit_status(interruption))
 

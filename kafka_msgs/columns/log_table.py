@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Protocol, get_args
 
@@ -182,7 +183,7 @@ class LogTable:
         for each in self._partitions:
             transactions = each.transactions() if self._committed else TransactionIndex()
             segments = each.segments
-            for segment, after in zip(segments, (*segments[1:], None), strict=True):
+            for segment, after in zip_longest(segments, segments[1:]):
                 own = transactions.between(segment.base_offset, None if after is None else after.base_offset)
                 yield SegmentRows(
                     table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from pyarrow import fs
 
 from kafka_msgs.errors import JobPathError, KafkaMsgsError, OptionError
@@ -99,9 +99,9 @@ class Root:
 
 @frozen
 class InputDirectory:
-    """A directory to list: the number of the input path that denotes it, its filesystem, and its path there."""
+    """A directory to list: the numbers of the input paths that denote it, its filesystem, and its path there."""
 
-    given: int
+    given: tuple[int, ...]
     root: int
     path: str
 
@@ -131,7 +131,8 @@ class JobInputs:
             root = roots.setdefault(Root(place.root, place.fs_options), len(roots))
             for path in directories:
                 real = path if place.root else os.path.realpath(path)
-                found.setdefault((root, real), InputDirectory(given, root, path))
+                earlier = found.get((root, real), InputDirectory((), root, path))
+                found[root, real] = evolve(earlier, given=(*earlier.given, given))
         return cls(texts, tuple(roots), tuple(found.values()))
 
     def check(self, topics: Collection[str] | None) -> None:
@@ -140,7 +141,7 @@ class JobInputs:
         Lists directories until it finds a partition. Raises ``OSError``.
         """
         for given, path in enumerate(self.paths):
-            if not any(self._topics(each) for each in self.directories if each.given == given):
+            if not any(self._topics(each) for each in self.directories if given in each.given):
                 raise JobPathError(path=mask_uri(path), reason="there is no partition in it")
         if topics is not None and not any(self._topics(each) & set(topics) for each in self.directories):
             shown = ", ".join(map(mask_uri, self.paths))
@@ -182,11 +183,12 @@ def list_replicas(
 def segments_in(root: Root, directory: str, listed: Sequence[fs.FileInfo] = ()) -> list[LogFile]:
     """Return the segments in a partition directory by offset. Raises ``OSError``."""
     infos = listed or [info for info in list_directory(root.filesystem, directory) if _is_segment(info)]
-    return [root.file(info.path, info.size) for info in sorted(infos, key=lambda info: str(info.base_name))]
+    return [root.file(info.path, info.size or 0) for info in sorted(infos, key=lambda info: str(info.base_name))]
 
 
 def _is_segment(info: fs.FileInfo) -> bool:
-    return info.type == fs.FileType.File and SEGMENTS.pattern.fullmatch(info.base_name) is not None
+    """Return whether an entry has the name of a segment. If it is no file, reading it is an error."""
+    return SEGMENTS.pattern.fullmatch(info.base_name) is not None
 
 
 def _replica(root: Root, files: Sequence[LogFile], split_bytes: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from kafka_msgs.filesystems.listing import Match, list_directory, match_path, wa
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
+from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
 from kafka_msgs.log.mapped_file import MAX_SMALL_FILE
 
 try:
@@ -57,8 +58,7 @@ __all__ = [
 GONE: Final = "the file was deleted after the read was planned"
 """The reason why a listed file cannot be read."""
 
-_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
-_OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
+_OFFSET: Final = re.compile(rf"(?P<offset>{OFFSET_IN_NAME})(?:-[0-9]{{10}})?\.(?:log|checkpoint)")
 _CHUNK: Final = 2**22
 
 
@@ -75,7 +75,7 @@ class FileKind(NamedTuple):
 
 
 CAPTURES: Final = FileKind("capture", re.compile(r".*\.(?:pcap|pcapng|cap)[0-9]*"))
-SEGMENTS: Final = FileKind("segment", re.compile(r"[0-9]{20}\.log"), re.compile(r".*\.(?:log|checkpoint)"))
+SEGMENTS: Final = FileKind("segment", re.compile(rf"{OFFSET_IN_NAME}\.log"), re.compile(r".*\.(?:log|checkpoint)"))
 
 
 @frozen
@@ -353,8 +353,7 @@ def directory_of(source: str, path: str, fs_options: FilesystemOptions = NO_OPTI
 
 def partition_of(directory: str) -> tuple[str, int] | None:
     """Return the topic and number in the name of a partition directory, or None for another name."""
-    match = _PARTITION.fullmatch(directory.rpartition("/")[2])
-    return (match["topic"], int(match["number"])) if match else None
+    return named_partition(directory.rpartition("/")[2])
 
 
 def _matches_at(source: str, path: str, fs_options: FilesystemOptions) -> tuple[ResolvedPath, list[Match]]:
@@ -368,20 +367,21 @@ def _below(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:
     for info in list_directory(filesystem, path):
         if info.type == fs.FileType.File:
             yield info
-        elif _PARTITION.fullmatch(info.base_name):
+        elif named_partition(info.base_name):
             yield from (each for each in list_directory(filesystem, info.path) if each.type == fs.FileType.File)
 
 
 def log_file(root: str, path: str, size: int, fs_options: FilesystemOptions = NO_OPTIONS) -> LogFile:
     """Return the file at a path of the filesystem at ``root``, whether or not it exists."""
     place = PurePosixPath(path)
-    partition, offset = _PARTITION.fullmatch(place.parent.name), _OFFSET.fullmatch(place.name)
+    offset = _OFFSET.fullmatch(place.name)
+    topic, partition = named_partition(place.parent.name) or (None, None)
     return LogFile(
         root=root,
         path=path,
         size=size,
-        topic=partition["topic"] if partition else None,
-        partition=int(partition["number"]) if partition else None,
+        topic=topic,
+        partition=partition,
         base_offset=int(offset["offset"]) if offset else None,
         fs_options=fs_options,
     )

@@ -60,6 +60,8 @@ def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> Open
         settings = {name.removeprefix("storage."): value for name, value in fs_options.items}
         parameters = parameters_of(location.query)
         return OpenedFilesystem(*other_filesystem(root.removesuffix(location.query), parameters, settings))
+    if not location.authority:
+        raise ValueError("there is no bucket or container in it")
     open_store = _OBJECT_STORES[location.scheme]
     if not fs_options.items or (open_store is _azure and _AZURE.fullmatch(location.authority) is None):
         return OpenedFilesystem(*fs.FileSystem.from_uri(root))

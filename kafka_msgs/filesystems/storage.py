@@ -130,7 +130,7 @@ class Storage:
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files. Files that do not exist are ignored. Raises ``OSError``."""
         for path in paths:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, NotADirectoryError):
                 self.filesystem.delete_file(self.full_path(path))
 
     def delete_directories(self, paths: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, get_args
 
@@ -18,6 +19,7 @@ from attrs import frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
+from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
 from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.log.small_files import (
@@ -39,9 +41,8 @@ from kafka_msgs.versioned import Versioned
 
 __all__ = ["KRaftSnapshot", "LogDirectory", "Partition", "TransactionalLog"]
 
-_PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
-_OFFSET: Final = re.compile(r"[0-9]{20}")
-_SNAPSHOT: Final = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})")
+_OFFSET: Final = re.compile(OFFSET_IN_NAME)
+_SNAPSHOT: Final = re.compile(rf"(?P<offset>{OFFSET_IN_NAME})-(?P<epoch>[0-9]{{10}})")
 
 
 @frozen
@@ -148,7 +149,7 @@ class Partition(TransactionalLog):
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         segments = self.segments
-        for segment, after in zip(segments, (*segments[1:], None), strict=True):
+        for segment, after in zip_longest(segments, segments[1:]):
             if after is None or after.base_offset > from_offset:
                 yield from segment.walk_batches(from_offset, options)
 
@@ -179,7 +180,7 @@ class LogDirectory:
     @property
     def partitions(self) -> tuple[Partition, ...]:
         """The partitions by topic and number, excluding partitions that are being deleted or moved."""
-        directories = (path for path in self.path.iterdir() if path.is_dir() and _PARTITION.fullmatch(path.name))
+        directories = (path for path in self.path.iterdir() if path.is_dir() and named_partition(path.name))
         return tuple(sorted(map(Partition, directories), key=lambda each: (each.topic, each.partition)))
 
     def meta(self) -> MetaProperties:

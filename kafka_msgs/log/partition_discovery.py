@@ -15,6 +15,7 @@ from uuid import UUID
 
 from kafka_msgs.errors import JobPathError, KafkaMsgsError, LogFileError
 from kafka_msgs.log.batch_runs import walk_runs
+from kafka_msgs.log.file_names import named_partition
 from kafka_msgs.log.file_scan import FileScan
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.log.segment import Segment
@@ -67,7 +68,8 @@ def partitions_in(paths: Iterable[Path]) -> list[Partition]:
 def _partitions_of(path: Path) -> tuple[Partition, ...]:
     if not path.is_dir():
         raise JobPathError(path=str(path), reason="is not a directory")
-    found = (Partition(path),) if any(path.glob("*.log")) else LogDirectory(path).partitions
+    own = Partition(path.resolve() if path.name in ("", "..") else path)
+    found = (own,) if named_partition(own.path.name) and own.segments else LogDirectory(path).partitions
     if not found:
         raise JobPathError(path=str(path), reason="there is no partition in it")
     return found

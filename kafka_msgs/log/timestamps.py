@@ -7,6 +7,7 @@ the results for groups.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -21,6 +22,7 @@ from kafka_msgs.records import ReadOptions, RecordBatch
 __all__ = [
     "LocalTimes",
     "LogTimestamps",
+    "latest_of",
     "newest_of",
     "with_log_times",
 ]
@@ -101,7 +103,7 @@ def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[l
         for number, row in enumerate(given)
     ]
     read = {(row["topic"], row["topicPartition"]) for row in found} & places.keys()
-    times = [places[place].latest_timestamp() for place in read]
+    times = [latest_of(places[place]) for place in read]
     commits = [row.get("commitTimestampMs") for row in found]
     return found, newest_of((*times, *commits))
 
@@ -113,6 +115,13 @@ def newest_of(times: Iterable[int | None]) -> int | None:
     """
     newest = max((each for each in times if each is not None), default=None)
     return None if newest is None else min(newest, int(time() * _SECOND_MS))
+
+
+def latest_of(log: LogTimestamps) -> int | None:
+    """Return the newest time of a log, or None if it is unreadable, such as after the deletion of a segment."""
+    with suppress(KafkaMsgsError, OSError):
+        return log.latest_timestamp()
+    return None
 
 
 def _of_log(row: Mapping[str, Any], log: LogTimestamps | None) -> dict[str, Any]:

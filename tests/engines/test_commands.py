@@ -120,6 +120,26 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def broken_outputs(home: Path) -> Iterator[tuple[list[str], str]]:
+    """Yield arguments that name an output which cannot be written, with the reason."""
+    (home / "file").touch()
+    (home / "dangling").symlink_to("nowhere")
+    yield ["--out", str(home / "file" / "x")], f"{home / 'file' / 'x'}/_runs"
+    yield ["--out", str(home / "dangling")], f"{home / 'dangling'}: File exists"
+    yield ["--out", "s3:/x"], "s3:///x: there is no bucket or container in it"
+    yield ["--out", str(home / "new"), "--report", str(home / "file")], "is a file"
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path, number: int) -> None:
+    arguments, sentence = [*broken_outputs(tmp_path)][number]
+    done = CliRunner().invoke(command, ["pipeline", "group-state", str(GROUP_LOGS), "--engine", "local", *arguments])
+    assert done.exit_code == (2 if "--report" in arguments else 1)
+    assert isinstance(done.exception, SystemExit)
+    assert sentence in done.output
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_tables_of_a_commit_are_listed_with_their_files(tmp_path: Path) -> None:
     assert run("group-state", GROUP_LOGS, tmp_path / "out")[0] == 0
     done = CliRunner().invoke(command, ["tables", str(tmp_path / "out")])

@@ -16,6 +16,7 @@ from kafka_msgs.analysis.topic_profile_report import topic_profile_report
 from kafka_msgs.engines.job import run_job
 from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import JobInputs
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.log.metadata_log_state import MetadataLogState, Placement
 from kafka_msgs.records import BatchBuilder
 from kafka_msgs.report import Report, Table
@@ -113,3 +114,17 @@ def write_segments(directory: Path, batch: bytes, count: int) -> None:
     directory.mkdir(parents=True)
     for base in range(count):
         (directory / f"{base:020}.log").write_bytes(base.to_bytes(8) + batch[8:])
+
+
+def test_rows_in_reports_do_not_include_stale_offsets(tmp_path: Path) -> None:
+    groups = {name: partition_for_key(name, 2) for name in "abcdefghij"}
+    for number in range(2):
+        names = [name for name, place in groups.items() if place == number or name == "a"]
+        write_items(tmp_path / "logs", number, [commit("t", 1, group=name) for name in names])
+    job, inputs = group_offsets_job.group_offsets_job(), JobInputs.at([tmp_path / "logs"])
+    found = run_job(job, inputs, str(tmp_path / "out"), local_engine(), ends={("t", 0): 10})
+    assert found.report.rows["offsets"] == len(groups) + 1
+    report = group_offsets_report.group_offsets_report(found.report, found.first_problems, 0, found.cluster.times())
+    tables = {each.title: each for each in report.sections if isinstance(each, Table)}
+    shown = tables["Committed offsets, the largest lags first"]
+    assert (len(shown.rows), shown.total, shown.note) == (len(groups), len(groups), "")

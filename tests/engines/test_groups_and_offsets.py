@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -9,20 +10,23 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from attrs import evolve
+from click.testing import CliRunner
 
-from kafka_msgs import ListGroupsResponse, OffsetFetchResponse
+from kafka_msgs import ListGroupsResponse, OffsetCommitValue, OffsetFetchResponse
 from kafka_msgs.analysis import live_records
 from kafka_msgs.analysis.group_offsets_job import GroupOffsetsSummary, group_offsets_job
 from kafka_msgs.analysis.group_offsets_report import group_offsets_report
 from kafka_msgs.analysis.offset_tables import GROUPS, OFFSETS, PENDING, PROBLEMS
+from kafka_msgs.cli.command_group import command
 from kafka_msgs.engines.job import RunResult, run_job
 from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.replicas import JobInputs
-from kafka_msgs.errors import JobPathError
+from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.internal_topics.records import NO_PRODUCER
 from kafka_msgs.internal_topics.replay import replay
 from kafka_msgs.report import Table
-from tests.support.offsets_topic import Item, OffsetsTopic, commit, commit_oldest, end, write_items
+from tests.support.offsets_topic import TOPIC, Item, OffsetsTopic, commit, commit_oldest, end, write_items
 from tests.support.recorded_answers import answers
 from tests.support.recordings import GROUP_LOGS
 
@@ -185,3 +189,37 @@ def test_a_commit_beyond_the_end_is_ahead_and_reduces_no_lag(tmp_path: Path) -> 
     ]
     (group,) = table(tmp_path / "out", "groups").to_pylist()
     assert (group["lag"], group["ahead"], group["partitions"]) == (90, 4_907, 3)
+
+
+def test_names_with_too_large_numbers_are_ignored(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    write_items(logs, 0, [commit("a", 10)])
+    shutil.copytree(logs / f"{TOPIC}-0", logs / f"{TOPIC}-2147483648")
+    shutil.copy(logs / f"{TOPIC}-0" / f"{0:020}.log", logs / f"{TOPIC}-0" / f"{2**63:020}.log")
+    run(logs, tmp_path / "out")
+    assert table(tmp_path / "out", "offsets").num_rows == 1
+
+
+def test_an_input_may_be_given_twice(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    write_items(logs, 0, [commit("a", 10)])
+    (tmp_path / "empty").mkdir()
+    run_job(group_offsets_job(), JobInputs.at([logs, logs, tmp_path / "*"]), str(tmp_path / "out"), local_engine())
+    assert table(tmp_path / "out", "offsets").num_rows == 1
+
+
+def test_a_directory_with_the_name_of_a_segment_is_an_error(tmp_path: Path) -> None:
+    write_items(tmp_path / "logs", 0, [commit("a", 10)])
+    (tmp_path / "logs" / f"{TOPIC}-0" / f"{1:020}.log").mkdir()
+    with pytest.raises(LogFileError, match="this is a directory"):
+        run(tmp_path / "logs", tmp_path / "out")
+
+
+def test_a_report_shows_commits_at_times_that_python_cannot_represent(tmp_path: Path) -> None:
+    far = OffsetCommitValue(offset=10, commit_timestamp=253_402_300_800_000)
+    write_items(tmp_path / "logs", 0, [evolve(commit("a", 10), value=far), evolve(commit("b", 5, 7), value=far)])
+    done = CliRunner().invoke(
+        command, ["pipeline", "group-offsets", str(tmp_path / "logs"), "--out", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 0
+    assert "Committed offsets, the largest lags first" in done.output

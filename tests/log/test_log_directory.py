@@ -12,6 +12,7 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.file_scan import FileScan, read_log
 from kafka_msgs.log.log_directory import LogDirectory, Partition
 from kafka_msgs.log.small_files import LeaderEpoch, read_clean_shutdown, read_offset_checkpoint
+from kafka_msgs.log.transaction_index import IsolationLevel
 from kafka_msgs.messages.quorum_state_data import Voter
 from kafka_msgs.records import CompressionType, ControlType, RecordBatch
 from tests.support.dump_fixtures import BATCHES, DUMPED, RECORDED, files, named
@@ -167,3 +168,8 @@ def test_the_first_record_at_a_time_is_the_one_that_reading_everything_finds(
 def copied(source: Path, target: Path, indexes: str) -> Partition:
     ignored = shutil.ignore_patterns("*index") if indexes == "absent" else None
     return Partition(Path(shutil.copytree(source, target / source.name, ignore=ignored)))
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_partition_without_segments_has_no_batches(tmp_path: Path, isolation: IsolationLevel) -> None:
+    assert list(Partition(tmp_path).batches(isolation=isolation)) == []

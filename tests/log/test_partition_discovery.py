@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.partition_discovery import end_offset_of, end_offsets_of
+from kafka_msgs.log.partition_discovery import end_offset_of, end_offsets_of, partitions_in
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import BatchBuilder, BatchHeader
 
@@ -37,3 +37,30 @@ def test_a_partition_that_is_deleted_meanwhile_has_no_end(tmp_path: Path, monkey
 
     monkeypatch.setattr(Partition, "segments", property(as_listed))
     assert end_offsets_of([kept, deleted]) == {("orders", 0): 2}
+
+
+def test_a_log_directory_with_another_log_file_is_no_partition(tmp_path: Path) -> None:
+    home = tmp_path / "broker-1"
+    home.mkdir()
+    (home / "server.log").write_text("INFO")
+    orders = partition(home, "orders-0", 0)
+    assert partitions_in([home]) == partitions_in([orders.path]) == [orders]
+
+
+def test_a_partition_directory_is_found_by_its_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = partition(tmp_path, "orders-0", 0)
+    (orders.path / "below").mkdir()
+    monkeypatch.chdir(orders.path)
+    assert partitions_in([Path()]) == [orders]
+    monkeypatch.chdir("below")
+    assert partitions_in([Path("..")]) == [orders]
+
+
+def test_names_with_too_large_numbers_are_no_partitions_and_no_segments(tmp_path: Path) -> None:
+    orders = partition(tmp_path, "orders-0", 0)
+    partition(tmp_path, "orders-2147483648", 0)
+    partition(tmp_path, "orders", 0)
+    (orders.path / f"{2**63:020}.log").write_bytes(b"")
+    (found,) = partitions_in([tmp_path])
+    assert found == orders
+    assert [segment.base_offset for segment in found.segments] == [0]

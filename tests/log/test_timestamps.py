@@ -57,6 +57,9 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
         path.write_bytes(b"\0" * 50)
     rows, _ = with_log_times([row], places)
     assert rows[0]["unreadMs"] is None
+    (tmp_path / "orders-0" / f"{50:020}.log").symlink_to("deleted-meanwhile")
+    rows, as_of = with_log_times([{**row, "commitTimestampMs": 77}], places)
+    assert (rows[0].get("unreadMs"), as_of) == (None, 77)
 
 
 def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,6 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        self._transport.resume_reading()
         self._pump()
 
     def data_received(self, data: bytes) -> None:
@@ -119,13 +118,21 @@ class _Connection(asyncio.Protocol):
         return False
 
     def _pump(self) -> None:
-        """Handle complete requests while the client reads its responses."""
+        """Handle one complete request after the other, between those of other connections.
+
+        No more is read while requests wait, because the client does not read its responses or sends many requests.
+        """
         try:
             while not (self._full or self._refused or self._transport.is_closing()):
                 event = self._wire.next_event()
                 if event in (self._h11.NEED_DATA, self._h11.PAUSED):
+                    self._transport.resume_reading()
                     return
                 self._handle(event)
+                if isinstance(event, self._h11.EndOfMessage):
+                    self._transport.pause_reading()
+                    asyncio.get_running_loop().call_soon(self._pump)
+                    return
         except self._h11.RemoteProtocolError as error:
             self._refuse(error.error_status_hint)
 
@@ -178,6 +185,7 @@ class _Connection(asyncio.Protocol):
         if self._wire.our_state in (self._h11.IDLE, self._h11.SEND_RESPONSE):
             self._send(HttpResponse({"error": HTTPStatus(status).phrase}, status))
         self._refused = True
+        self._transport.resume_reading()
         self._transport.write_eof()
         self._expiry.cancel()
         self._expiry = asyncio.get_running_loop().call_later(_LINGER_S, self.abort)

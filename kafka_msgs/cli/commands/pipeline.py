@@ -76,7 +76,10 @@ def _options(command: F) -> F:
             help="Spark master, such as local[4]; default: Spark's configuration, or all cores.",
         ),
         click.option(
-            "--report", "report_dir", type=click.Path(path_type=Path), help="Directory of the report; default: --out."
+            "--report",
+            "report_dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Directory of the report; default: --out.",
         ),
         click.option(
             "--format",

@@ -15,7 +15,7 @@ from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_time
 from kafka_msgs.internal_topics.group_descriptions import MemberDescription
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import partitions_in
-from kafka_msgs.log.timestamps import LocalTimes, newest_of
+from kafka_msgs.log.timestamps import LocalTimes, latest_of, newest_of
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
@@ -103,5 +103,5 @@ def _with_status(rows: Sequence[Row], partitions: Sequence[Partition]) -> Iterab
 
     logs = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
     read = {(row["topic"], row["partition"]) for row in rows} & logs.keys()
-    now = newest_of([*(logs[place].latest_timestamp() for place in read), *(row["commitTimestamp"] for row in rows)])
+    now = newest_of([*(latest_of(logs[place]) for place in read), *(row["commitTimestamp"] for row in rows)])
     return with_statuses(rows, now or 0, logs, "partition")
