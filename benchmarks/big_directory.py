@@ -3,7 +3,7 @@
 *offsets* is a ``__consumer_offsets`` topic with eight partitions: groups that commit repeatedly, members that join and
 leave, tombstones, and offsets committed or aborted in transactions. *events* is a topic with four partitions, whose
 producers use every codec, some with transactions or headers, and which has tombstones. The same arguments produce the
-same bytes.
+same bytes. Segments have offset indexes, like those of a broker.
 
 A partition repeats one generated block of batches under new offsets: the offset of a batch is not covered by its
 checksum, so a block is valid at any offset. The work of a reader per byte is the same as for a log without repetition,
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from struct import Struct
@@ -26,12 +27,13 @@ from rich.progress import Progress
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.cli.render.console import console
 from kafka_msgs.internal_topics.records import TopicRecord, encode_record
+from kafka_msgs.log.writers.index_writer import SegmentIndexes
 from kafka_msgs.messages.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 from kafka_msgs.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafka_msgs.messages.end_txn_marker import EndTxnMarker
 from kafka_msgs.messages.group_metadata_key import GroupMetadataKey
 from kafka_msgs.messages.group_metadata_value import GroupMetadataValue, MemberMetadata
-from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, ControlType
+from kafka_msgs.records import NO_TIMESTAMP, BatchBuilder, BatchHeader, CompressionType, ControlType
 from kafka_msgs.versioned import encode_versioned
 
 __all__ = ["CONTENTS", "Written", "byte_count", "grow_directory", "write_directory"]
@@ -109,6 +111,13 @@ class _Block:
         for position, relative in self.places:
             _OFFSET.pack_into(data, position, offset + relative)
         return data
+
+    def index_at(self, offset: int, position: int, base: int) -> bytes:
+        """Return the offset index entries of the block at that offset and byte of the segment with this base offset."""
+        indexes = SegmentIndexes(base)
+        for (start, _), (end, following) in pairwise([*self.places, (len(self.data), self.next_offset)]):
+            indexes.add(position + start, end - start, offset + following - 1, NO_TIMESTAMP)
+        return indexes.offset_index()
 
     def aborted_at(self, offset: int) -> bytes:
         """Return the transaction index entries of the block at that offset."""
@@ -236,7 +245,8 @@ def write_directory(
 def grow_directory(path: Path, size: int, content: str, more: int, *, block_bytes: int = _BLOCK_BYTES) -> int:
     """Append batches of about ``more`` bytes to a directory written by ``write_directory``; return their bytes.
 
-    Pass the same ``size``, ``content`` and ``block_bytes`` as before. The last segments grow. Raises ``OSError``.
+    Pass the same ``size``, ``content`` and ``block_bytes`` as before. The last segments grow, but not their indexes.
+    Raises ``OSError``.
     """
     kind = CONTENTS[content]
     share, added = -(-size // kind.partitions), 0
@@ -263,7 +273,8 @@ def _block(content: _Offsets | _Events, size: int) -> _Block:
 def _append(directory: Path, block: _Block, copy: int, copies_in_segment: int) -> None:
     offset = copy * block.next_offset
     base = (copy - copy % copies_in_segment) * block.next_offset
-    with (directory / f"{base:020}.log").open("ab") as file:
+    with (directory / f"{base:020}.log").open("ab") as file, (directory / f"{base:020}.index").open("ab") as index:
+        index.write(block.index_at(offset, file.tell(), base))
         file.write(block.at(offset))
     with (directory / f"{base:020}.txnindex").open("ab") as file:
         file.write(block.aborted_at(offset))

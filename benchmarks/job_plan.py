@@ -34,9 +34,6 @@ from kafka_msgs.engines.local import local_engine
 from kafka_msgs.engines.partition_task import read_task
 from kafka_msgs.engines.plan import NO_SPLIT, read_batch
 from kafka_msgs.engines.replicas import JobInputs
-from kafka_msgs.errors import LogFileError
-from kafka_msgs.log.file_scan import walk_log
-from kafka_msgs.log.writers.index_writer import SegmentIndexes
 from kafka_msgs.records import BatchBuilder
 
 __all__ = ["run"]
@@ -129,7 +126,6 @@ def _plan(home: Path) -> None:
 
 def _split(home: Path, rounds: int) -> list[Figure]:
     written = write_directory(home / "offsets", byte_count(LOG_BYTES), "offsets")
-    _write_indexes(home / "offsets")
     partitions = len(list((home / "offsets").glob("__consumer_offsets-*")))
     sizes = {"whole": NO_SPLIT, "ranges": written.size // partitions // RANGES}
     seconds, rows = dict.fromkeys(sizes, float("inf")), dict[str, Any]()
@@ -144,16 +140,6 @@ def _split(home: Path, rounds: int) -> list[Figure]:
         Figure(f"{written.records:,} records in one pass", seconds["whole"], "s of CPU"),
         Figure(f"in {RANGES} ranges a partition", seconds["ranges"] / seconds["whole"], target=1.3, at_most=True),
     ]
-
-
-def _write_indexes(home: Path) -> None:
-    """Write the offset index of each segment, like a broker."""
-    for path in home.rglob("*.log"):
-        indexes = SegmentIndexes(int(path.stem))
-        for batch in walk_log(path):
-            if not isinstance(batch, LogFileError):
-                indexes.add(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
-        path.with_suffix(".index").write_bytes(indexes.offset_index())
 
 
 def _seconds(function: Callable[[], None]) -> float:
