@@ -109,9 +109,10 @@ class _Times(Mapping[tuple[str, int], LogTimestamps]):
 
 def _read_metadata(inputs: JobInputs, replicas: pa.Table) -> MetadataLogState:
     """Return the state in the metadata log among replicas, or an empty state without one."""
-    found, _ = choose_replicas(replicas.filter(pc.equal(replicas["topic"], METADATA_TOPIC)))
-    if not found.num_rows:
+    logs = replicas.filter(pc.equal(replicas["topic"], METADATA_TOPIC))
+    if not logs.num_rows:
         return MetadataLogState()
+    found, _ = choose_replicas(logs)
     root, directory = inputs.roots[found["root"][0].as_py()], found["directory"][0].as_py()
     if not root.uri:
         return read_metadata_log_state([Partition(Path(directory))])

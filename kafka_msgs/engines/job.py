@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import pyarrow as pa
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, Job, LogRange
 from kafka_msgs.engines.checkpoint import STATE, saved_places
@@ -27,7 +27,16 @@ from kafka_msgs.engines.partition_task import (
     merge_task,
     read_task,
 )
-from kafka_msgs.engines.plan import NO_SPLIT, PLAN, SPLIT_BYTES, PlannedRange, plan_tasks, read_batch, write_batches
+from kafka_msgs.engines.plan import (
+    NO_SPLIT,
+    PLAN,
+    SPLIT_BYTES,
+    PlannedRange,
+    pack_ranges,
+    plan_tasks,
+    read_batch,
+    write_batches,
+)
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs
 from kafka_msgs.errors import JobPathError, UnseenFileError
 from kafka_msgs.filesystems.location import Location, mask_uri
@@ -225,7 +234,7 @@ def _totals(ranges: Iterable[RangeResult]) -> dict[str, int]:
 
 
 def _state_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
-    """Yield the ranges of each task over states. All ranges of a partition are in one task.
+    """Return the ranges of each task over states. All ranges of a partition are in one task.
 
     Tasks are in the order of partitions, so that reports do not depend on the ranges.
     """
@@ -233,13 +242,8 @@ def _state_tasks(ranges: Iterable[RangeResult]) -> Iterator[pa.RecordBatch]:
     for each in ranges:
         planned = evolve(each.planned, state=each.state)
         by_log.setdefault((planned.topic, planned.partition), []).append(planned)
-    rows: list[dict[str, Any]] = []
-    for _, log in sorted(by_log.items()):
-        if rows and (len(rows) + len(log)) * _MERGE_BYTES > SPLIT_BYTES:
-            yield pa.RecordBatch.from_pylist(rows, PLAN)
-            rows = []
-        rows += [asdict(each) for each in sorted(log, key=lambda each: each.sequence)]
-    yield pa.RecordBatch.from_pylist(rows, PLAN)
+    logs = (sorted(by_log[place], key=lambda each: each.sequence) for place in sorted(by_log))
+    return pack_ranges((log, len(log) * _MERGE_BYTES) for log in logs)
 
 
 def _last_reads(results: Iterable[TaskResult[Any]]) -> list[RangeResult]:

@@ -72,6 +72,10 @@ class Problems:
                 self._writer.write(found)
                 self.count += found.num_rows
                 self.first = pa.concat_tables([self.first, found]).slice(0, REPORT_ROWS)
+        self.drop_tail()
+
+    def drop_tail(self) -> None:
+        """Drop the problems after the last record, which are written by now, or will be found again."""
         self.tail = self.tail.slice(0, 0)
 
     def close(self) -> None:
@@ -133,15 +137,6 @@ class PartitionPass(Generic[S]):
         state = SavedState(numbers, tables) if saved is not None else None
         tip = None if saved is None else saved.tip
         return cls(job, planned, of, job.start(output, of, state), problems, tip)
-
-    @classmethod
-    def resume(
-        cls, job: Job[S], output: TaskOutput, planned: PlannedRange, of: LogRange, saved: Checkpoint
-    ) -> PartitionPass[S]:
-        """Return the state at the end of an earlier run, for the records after it."""
-        found = cls.start(job, output, planned, of, saved)
-        found.problems.tail = found.problems.tail.slice(0, 0)
-        return found
 
     def read(self, segments: Sequence[LogFile]) -> None:
         """Read the records after the current state. Raises ``LogRewrittenError`` and ``OSError``."""

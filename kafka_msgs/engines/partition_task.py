@@ -222,7 +222,8 @@ class _Attempt(Generic[S]):
                 saved.check(planned.topic_id, shape, exact=self._job.exact)
                 saved.check_lineage(_epochs(segments))
                 saved.check_position(segments, exact=self._job.exact)
-                found = PartitionPass.resume(self._job, self._output, planned, of, saved)
+                found = PartitionPass.start(self._job, self._output, planned, of, saved)
+                found.problems.drop_tail()
         found.read(segments)
         return found
 

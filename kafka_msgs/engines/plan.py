@@ -6,11 +6,11 @@ segments, and within large segments at the marks of the listing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import asdict, define, field, frozen
+from attrs import asdict, frozen
 
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.tables.task_output import TaskOutput
@@ -22,6 +22,7 @@ __all__ = [
     "PlannedRange",
     "RangeEdge",
     "StateRef",
+    "pack_ranges",
     "plan_tasks",
     "read_batch",
     "write_batches",
@@ -103,37 +104,32 @@ class SavedPlace:
     position: int
 
 
-@define
-class _Packer:
-    """Packs ranges into tasks in order. A task has at most about ``split_bytes``."""
-
-    split_bytes: int
-    _rows: list[dict[str, Any]] = field(factory=list)
-    _used: int = 0
-
-    def add(self, planned: PlannedRange, size: int) -> Iterator[pa.RecordBatch]:
-        cost = size + _FILE_BYTES
-        if self._rows and self._used + cost > self.split_bytes:
-            yield from self.end()
-        self._rows.append(asdict(planned))
-        self._used += cost
-
-    def end(self) -> Iterator[pa.RecordBatch]:
-        if self._rows:
-            yield pa.RecordBatch.from_pylist(self._rows, PLAN)
-        self._rows, self._used = [], 0
-
-
 def plan_tasks(
     replicas: pa.Table, saved: Mapping[tuple[str, int], SavedPlace], split_bytes: int = SPLIT_BYTES
 ) -> Iterator[pa.RecordBatch]:
     """Yield the ranges of each task, with the columns of ``PLAN``. ``saved`` contains the checkpoints."""
-    packer = _Packer(min(split_bytes, SPLIT_BYTES))
-    for batch in replicas.to_batches(max_chunksize=1024):
-        for row in batch.to_pylist():
-            for planned, size in _ranges(row, saved.get((row["topic"], row["partition"])), split_bytes):
-                yield from packer.add(planned, size)
-    yield from packer.end()
+    rows = (row for batch in replicas.to_batches(max_chunksize=1024) for row in batch.to_pylist())
+    ranges = (each for row in rows for each in _ranges(row, saved.get((row["topic"], row["partition"])), split_bytes))
+    return pack_ranges((([planned], size + _FILE_BYTES) for planned, size in ranges), min(split_bytes, SPLIT_BYTES))
+
+
+def pack_ranges(
+    groups: Iterable[tuple[Sequence[PlannedRange], int]], split_bytes: int = SPLIT_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yield the ranges of each task, with the columns of ``PLAN``. A task has at most about ``split_bytes``.
+
+    The ranges of a group are in one task. Each group has its cost in bytes.
+    """
+    rows: list[dict[str, Any]] = []
+    used = 0
+    for ranges, cost in groups:
+        if rows and used + cost > split_bytes:
+            yield pa.RecordBatch.from_pylist(rows, PLAN)
+            rows, used = [], 0
+        rows += map(asdict, ranges)
+        used += cost
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, PLAN)
 
 
 def _ranges(row: Mapping[str, Any], saved: SavedPlace | None, split_bytes: int) -> Iterator[tuple[PlannedRange, int]]:

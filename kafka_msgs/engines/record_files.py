@@ -24,9 +24,6 @@ from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
 __all__ = ["RecordFile", "write_records"]
 
-COMPRESSIONS: Final = ("snappy", "zstd", "lz4", "none")
-"""The compression types of the files. The first one is the default, as in Spark and Arrow."""
-
 _LEVELS: Final = {"zstd": 1}
 """Higher levels take much more time and save little space."""
 _IN_PATH: Final = ("topic", "partition")
