@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from kafka_msgs.engines.job import Engine
@@ -37,6 +35,9 @@ def map_in_processes(function: Callable[[T], R], items: Iterable[T], workers: in
     if workers <= 1:
         yield from map(function, items)
         return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # The processes are spawned: after a fork, Arrow's threads would be missing.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
