@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
 
-__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "columns_of_logs"]
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "column_type", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""
@@ -163,9 +163,9 @@ class LogTable:
         """Receives the progress of reading."""
         read = (*names, *(name for name in (where.columns if where else ()) if name not in names))
         self._sources = sorted({FROM_RECORDS[name] for name in read if name in FROM_RECORDS} or {"magic"})
-        self.schema = pa.schema([(name, _type_of(name)) for name in names])
+        self.schema = pa.schema([(name, column_type(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
-        self._read = pa.schema([(name, _type_of(name)) for name in read])
+        self._read = pa.schema([(name, column_type(name)) for name in read])
 
     @property
     def files(self) -> list[Path]:
@@ -295,7 +295,8 @@ def _among(
     ]
 
 
-def _type_of(name: str) -> pa.DataType:
+def column_type(name: str) -> pa.DataType:
+    """Return the type of a column of logs."""
     return _TYPES[name] if name in _TYPES else RECORD_SCHEMA.field(FROM_RECORDS[name]).type
 
 

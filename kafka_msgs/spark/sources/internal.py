@@ -18,17 +18,17 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructField, Str
 from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
 from kafka_msgs.columns.decode import error_texts
+from kafka_msgs.columns.log_table import column_type
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.spark.message_json import compact_json, record_type, versioned_json
-from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_rows import RowOptions, column_type, log_columns
+from kafka_msgs.spark.sources.log import log_reading
 from kafka_msgs.spark.sources.options import DROPMALFORMED, PERMISSIVE, Options
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
-from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
+from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 from kafka_msgs.suggestions import no_such
 
 __all__ = [
@@ -108,10 +108,9 @@ class InternalReader(LogReader):
         own = [*self.columns, ERROR] if options.mode() == PERMISSIVE else list(self.columns)
         chosen = options.columns(own, own)
         self.from_log = {name: place for name in chosen if isinstance(place := self.columns.get(name), str)}
-        needed = log_columns([*_NEEDED, *self.from_log.values()], options.mode())
         super().__init__(
             ReadPlan.of(options, self.topic.name),
-            reading_of(options, RowOptions(columns=needed, mode=options.mode())),
+            log_reading(options, [*_NEEDED, *self.from_log.values()]),
             StructType([StructField(name, self._type(name)) for name in chosen]),
         )
 
@@ -154,7 +153,7 @@ class InternalReader(LogReader):
     def _type(self, name: str) -> DataType:
         place = self.columns.get(name, StringType())
         if isinstance(place, str):
-            return column_type(place)
+            return spark_type(column_type(place))
         if place is None and self.form == STRUCT:
             return schema_of(getattr(self.types()[self.record_type or ""], name))
         return place or (BinaryType() if self.form == BINARY else StringType())

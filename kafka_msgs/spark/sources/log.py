@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from attrs import evolve
 from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter, Not
@@ -22,21 +22,19 @@ from kafka_msgs.spark.sources.options import Options, OptionSource
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.spark_types import resolve_message
 
-__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading", "reading_of"]
+__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading"]
 
 _LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
-def log_reading(options: Options) -> RowOptions:
-    """Return the row options from the options of ``kafka-log``. Also raises ``UnknownNameError``."""
-    return reading_of(options, decoded_rows(options))
+def log_reading(options: Options, columns: Sequence[str] | None = None) -> RowOptions:
+    """Return the row options from the options of ``kafka-log``; with ``columns``, only these, without decoded columns.
 
-
-def reading_of(options: Options, rows: RowOptions) -> RowOptions:
-    """Return row options with the options for reading batches in files. Raises ``OptionError``."""
-    usual = DEFAULT_READ_OPTIONS
+    Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``.
+    """
+    usual, mode = DEFAULT_READ_OPTIONS, options.mode()
     return evolve(
-        rows,
+        decoded_rows(options) if columns is None else RowOptions(columns=log_columns(columns, mode), mode=mode),
         control=options.flag("control", False),
         options=ReadOptions(
             check_crc=options.flag("checkCrc", usual.check_crc),
@@ -127,7 +125,7 @@ class KafkaLogSource(FileSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     label = "kafka-log"
-    reader_type = KafkaLogReader
+    reader_type: ClassVar = KafkaLogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
@@ -137,7 +135,4 @@ class KafkaLogSource(FileSource):
 class ObservedLogSource(KafkaLogSource):
     """The same source for a session that passes filters. Without this, Spark refuses readers with ``pushFilters``."""
 
-    def table(self, options: Options) -> Any:
-        """Return the reader of a table. Streams have no filters."""
-        stream_options(options)
-        return FilterObserver(options)
+    reader_type = FilterObserver

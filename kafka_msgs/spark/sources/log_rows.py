@@ -14,14 +14,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import evolve, frozen
-from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
-from kafka_msgs.columns import decode_column, record_schema, walk_record_table
+from kafka_msgs.columns import decode_column, walk_record_table
 from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.columns.log_table import (
     DEFAULT_COLUMNS,
     FROM_RECORDS,
     BatchSelection,
+    column_type,
     damage_row,
     fault_in_file,
     log_rows,
@@ -41,13 +42,11 @@ from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
 from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_of"]
+__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "log_columns", "rows_of"]
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
 _USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
 """The default columns: the columns of every log, and the columns decoded from keys and values."""
-
-_HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
 @frozen
@@ -86,7 +85,9 @@ class RowOptions:
     def schema(self) -> StructType:
         """The columns of the rows."""
         found: dict[str, DataType] = {each.name: each.type for each in self.decoded}
-        return StructType([StructField(name, found.get(name) or column_type(name)) for name in self.columns])
+        return StructType(
+            [StructField(name, found.get(name) or spark_type(column_type(name))) for name in self.columns]
+        )
 
 
 def log_columns(
@@ -104,13 +105,6 @@ def log_columns(
     own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
     own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
     return select_columns(source, own, asked, _USUAL)
-
-
-def column_type(name: str) -> DataType:
-    """Return the type of a column that needs no decoding."""
-    if name in FROM_RECORDS:
-        return _HEADERS if name == "headers" else spark_type(record_schema([FROM_RECORDS[name]]).types[0])
-    return spark_type(pa.int32() if name == "partition" else pa.string())
 
 
 def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
