@@ -98,11 +98,6 @@ class LiveReadOptions:
             reading=_reading(options),
         )
 
-    @property
-    def schema(self) -> StructType:
-        """The columns of the rows."""
-        return self.reading.schema
-
     def topics(self) -> LiveTopics:
         """Return the driver's connection."""
         return LiveTopics(self.properties, self.subscription, committed=self.committed)
@@ -164,7 +159,7 @@ class KafkaLiveSource(OptionSource):
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._parsed(LiveReadOptions.of).schema
+        return self._parsed(LiveReadOptions.of).reading.schema
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
@@ -196,14 +191,14 @@ class LiveReader(DataSourceReader):
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
-        self.schema = live.schema
+        self.schema = live.reading.schema
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges."""
         topics = self.live.topics()
         try:
-            start = topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late)
-            end = topics.resolved(self.live.ending, "ending")
+            start = topics.resolved(self.live.starting, skips_late=self.live.skips_late)
+            end = topics.resolved(self.live.ending)
             return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
         finally:
             topics.close()
@@ -218,7 +213,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
-        self.schema = live.schema
+        self.schema = live.reading.schema
         self._topics: LiveTopics | None = None
         self._target: Offsets | None = None
         self._last_batch = -inf
@@ -236,7 +231,7 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
-        return to_json(self.topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late))
+        return to_json(self.topics.resolved(self.live.starting, skips_late=self.live.skips_late))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch, which is ``start`` for a batch that is delayed."""
