@@ -7,7 +7,6 @@ the log, or the content of a KRaft snapshot if its file is given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
@@ -48,6 +47,10 @@ class ClusterMetadataReader(InternalReader):
     """Reads the records of ``__cluster_metadata``, and of snapshots of it."""
 
     topic = _TOPIC
+    types: ClassVar = {
+        **{each.name: each for each in _TYPES.values()},
+        **{name: RecordType(name, None, message_by_name(name)) for name in _CONTROL},
+    }
     columns: ClassVar[Mapping[str, DataType | str | None]] = {
         "recordType": StringType(),
         "version": ShortType(),
@@ -56,10 +59,6 @@ class ClusterMetadataReader(InternalReader):
         "file": "file",
     }
     usual_form = JSON
-
-    def types(self) -> Mapping[str, RecordType]:
-        """Return the record types by name, including control records."""
-        return _types()
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return the record types of rows of the log; each value starts with its type."""
@@ -79,12 +78,6 @@ class KafkaClusterMetadataSource(FileSource):
 
     label = "kafka-cluster-metadata"
     reader_type = ClusterMetadataReader
-
-
-@cache
-def _types() -> Mapping[str, RecordType]:
-    found = {each.name: each for each in _TYPES.values()}
-    return found | {name: RecordType(name, None, message_by_name(name)) for name in _CONTROL}
 
 
 def _row(control: bool | None, key: bytes | None, value: bytes | None) -> _Row:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import inf
 from typing import Any, Final
 
@@ -214,20 +215,17 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, live: LiveReadOptions) -> None:
         self.live = live
         self.schema = live.reading.schema
-        self._topics: LiveTopics | None = None
         self._target: Offsets | None = None
         self._last_batch = -inf
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit the driver's connection, because tasks open their own."""
-        return self.__dict__ | {"_topics": None, "_target": None, "_last_batch": -inf}
+        return {"live": self.live, "schema": self.schema}
 
-    @property
+    @cached_property
     def topics(self) -> LiveTopics:
         """The driver's connection."""
-        if self._topics is None:
-            self._topics = self.live.topics()
-        return self._topics
+        return self.live.topics()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
@@ -279,6 +277,5 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Close the driver's connection."""
-        if self._topics is not None:
-            self._topics.close()
-            self._topics = None
+        if "topics" in self.__dict__:
+            self.__dict__.pop("topics").close()

@@ -7,7 +7,7 @@ batches, and damage that may have contained records of it. ``kafka_msgs.columns`
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +19,12 @@ from pyspark.sql.types import DataType, StructField, StructType
 from kafka_msgs.columns import decode_column, walk_record_table
 from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.columns.log_table import (
-    DEFAULT_COLUMNS,
     FROM_RECORDS,
     BatchSelection,
     column_type,
     damage_row,
     fault_in_file,
     log_rows,
-    select_columns,
 )
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
@@ -42,11 +40,9 @@ from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
 from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "log_columns", "rows_of"]
+__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "rows_of"]
 
 _KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
-_USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
-"""The default columns: the columns of every log, and the columns decoded from keys and values."""
 
 
 @frozen
@@ -88,23 +84,6 @@ class RowOptions:
         return StructType(
             [StructField(name, found.get(name) or spark_type(column_type(name))) for name in self.columns]
         )
-
-
-def log_columns(
-    asked: Sequence[str] | None,
-    mode: str,
-    decoded: Sequence[DecodedColumnSpec] = (),
-    *,
-    source: str = "kafka-log",
-    without: Container[str] = (),
-) -> tuple[str, ...]:
-    """Return the columns to read, in order. Raises ``UnknownColumnError`` for a column that does not exist.
-
-    ``without`` contains columns that the source does not support.
-    """
-    own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
-    own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
-    return select_columns(source, own, asked, _USUAL)
 
 
 def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
