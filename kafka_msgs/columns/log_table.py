@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(feature="a table of a log", extra="arrow", package="pyarrow") from error
 
-__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "column_type", "columns_of_logs"]
+__all__ = ["DEFAULT_COLUMNS", "ERROR", "LogTable", "RowFilter", "SegmentRows", "columns_of_logs"]
 
 ERROR: Final = "_error"
 """The name of the column with the reason why a row, or a part of it, is unreadable, or else null."""

@@ -37,7 +37,6 @@ from kafka_msgs.versions import VersionRange
 __all__ = [
     "NO_PRODUCER",
     "TOPICS",
-    "Frame",
     "InternalRecord",
     "InternalTopic",
     "KeyValue",
@@ -46,7 +45,6 @@ __all__ = [
     "decode_record",
     "encode_record",
     "internal_topic",
-    "read_frame",
     "record_classes",
 ]
 

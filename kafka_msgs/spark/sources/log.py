@@ -63,12 +63,10 @@ def decoded_rows(
 
 def _decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
     """Yield the columns decoded from keys and values that the options of a source request."""
-    for name, message, version in (
-        ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
-        ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
-    ):
-        if message is not None:
-            yield DecodedColumnSpec(name, resolve_message(message), version)
+    for part, message in (("key", None), ("value", options.text("message"))):
+        name, version = options.text(f"{part}Message", message), options.version(f"{part}Version")
+        if name is not None:
+            yield DecodedColumnSpec(f"decoded{part.title()}", part, resolve_message(name), version)
 
 
 def _with_paths(decoded: DecodedColumnSpec, asked: Sequence[str]) -> DecodedColumnSpec:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,22 +42,16 @@ from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_t
 
 __all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "rows_of"]
 
-_KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
-
 
 @frozen
 class DecodedColumnSpec:
-    """A column that the source decodes from the bytes of another column, as a given message."""
+    """A column that the source decodes from the bytes of the record column ``source``, as a given message."""
 
     name: str
+    source: str
     message: type[Message]
     version: int | None
     columns: tuple[str, ...] | None = None
-
-    @property
-    def source(self) -> str:
-        """The record column with the bytes."""
-        return _KEYS_AND_VALUES[self.name]
 
     @property
     def type(self) -> StructType:
@@ -80,10 +74,8 @@ class RowOptions:
     @property
     def schema(self) -> StructType:
         """The columns of the rows."""
-        found: dict[str, DataType] = {each.name: each.type for each in self.decoded}
-        return StructType(
-            [StructField(name, found.get(name) or spark_type(column_type(name))) for name in self.columns]
-        )
+        own: dict[str, DataType] = {each.name: each.type for each in self.decoded}
+        return StructType([StructField(name, own.get(name) or spark_type(column_type(name))) for name in self.columns])
 
 
 def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
@@ -176,11 +168,10 @@ class PartRows:
         fault = fault_in_file(error, self._part.file.name, self._shift)
         if self._reading.mode == PERMISSIVE:
             yield damage_row(self._maker.schema, self._known, fault)
-        elif self._reading.mode == FAILFAST and not self._is_being_written(fault):
+        elif self._reading.mode == FAILFAST and not (
+            self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
+        ):
             raise fault from fault.__cause__
-
-    def _is_being_written(self, fault: LogFileError) -> bool:
-        return self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
 
 
 def _walk_range(
