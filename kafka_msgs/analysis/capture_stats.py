@@ -11,16 +11,20 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from attrs import define, field, frozen
 
 from kafka_msgs.capture.exchange_builder import Item
-from kafka_msgs.capture.faults import CaptureFault, FaultKind
+from kafka_msgs.capture.exchanges import Exchange
+from kafka_msgs.capture.faults import FaultKind
 from kafka_msgs.report.sections.clients import WAITING
 
 __all__ = [
+    "ALL_COLUMNS",
     "COLUMNS",
+    "FAULT_COLUMNS",
     "PROBLEM_COLUMNS",
     "QUANTILES",
     "TABLES",
@@ -74,31 +78,51 @@ Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = list[dict[str, Any]]
 _Key: TypeAlias = tuple[Any, ...]
 
+_Values: TypeAlias = Mapping[str, Callable[[Any], Any]]
+"""Columns of ``kafka-capture``, as functions of an exchange or a fault."""
+_OF_CONNECTIONS: Final[_Values] = {
+    "connection": attrgetter("connection.number"),
+    "clientHost": attrgetter("connection.client.host"),
+    "clientPort": attrgetter("connection.client.port"),
+    "serverHost": attrgetter("connection.server.host"),
+    "serverPort": attrgetter("connection.server.port"),
+}
+_OF_EXCHANGES: Final[_Values] = {
+    **_OF_CONNECTIONS,
+    "apiKey": attrgetter("api_key"),
+    "api": attrgetter("api"),
+    "version": attrgetter("version"),
+    "correlationId": attrgetter("correlation_id"),
+    "clientId": attrgetter("client_id"),
+    "requestAt": attrgetter("request.time_us"),
+    "requestAtUs": attrgetter("request.time_us"),
+    "responseAt": lambda each: each.response and each.response.time_us,
+    "responseAtUs": lambda each: each.response and each.response.time_us,
+    "latencyUs": attrgetter("latency_us"),
+    "requestSize": attrgetter("request.size"),
+    "responseSize": lambda each: each.response and each.response.size,
+    "errors": lambda each: [{"path": one.path, "code": one.code, "name": one.name} for one in each.errors],
+    "throttleMs": attrgetter("throttle_ms"),
+    "clientSoftware": attrgetter("client_software"),
+    "problem": lambda each: "; ".join(problem.reason for problem in each.problems) or None,
+    "requestJson": lambda each: _json(each.request_json),
+    "responseJson": lambda each: _json(each.response_json),
+    "request": attrgetter("request.payload"),
+    "response": lambda each: each.response and each.response.payload,
+}
+_OF_FILES: Final[_Values] = {"_error": str, "_errorKind": attrgetter("kind.value"), "_errorBytes": attrgetter("size")}
+"""The columns of a fault outside of connections."""
+FAULT_COLUMNS: Final = tuple(_OF_FILES)
+_OF_FAULTS: Final[_Values] = {**_OF_CONNECTIONS, **_OF_FILES}
+ALL_COLUMNS: Final = ("file", *_OF_EXCHANGES, *FAULT_COLUMNS)
+"""The columns of ``kafka-capture`` in order."""
 
-def capture_row(file: str, item: Item) -> dict[str, Any]:
-    """Return an exchange or a fault of a file as a row with ``COLUMNS``, the same as of ``kafka-capture``."""
-    row: dict[str, Any] = dict.fromkeys(COLUMNS)
-    row["file"] = file
-    if item.connection is not None:
-        client, server = item.connection.client, item.connection.server
-        place = item.connection.number, client.host, client.port, server.host, server.port
-        row.update(zip(_PLACE[1:], place, strict=True))
-    if isinstance(item, CaptureFault):
-        return row | {"_error": str(item), "_errorKind": item.kind.value, "_errorBytes": item.size}
-    return row | {
-        "apiKey": item.api_key,
-        "api": item.api,
-        "version": item.version,
-        "clientId": item.client_id,
-        "requestAtUs": item.request.time_us,
-        "latencyUs": item.latency_us,
-        "requestSize": item.request.size,
-        "responseSize": item.response and item.response.size,
-        "errors": [{"code": error.code, "name": error.name} for error in item.errors],
-        "throttleMs": item.throttle_ms,
-        "clientSoftware": item.client_software,
-        "problem": "; ".join(problem.reason for problem in item.problems) or None,
-    }
+
+def capture_row(file: str, item: Item, columns: Sequence[str] = COLUMNS) -> dict[str, Any]:
+    """Return an exchange or a fault of a file as a row with these columns of ``kafka-capture``."""
+    own = _OF_EXCHANGES if isinstance(item, Exchange) else _OF_FAULTS if item.connection else _OF_FILES
+    row = {name: value(item) if (value := own.get(name)) else None for name in columns}
+    return row | {"file": file}
 
 
 def problem_of(row: Row) -> dict[str, Any] | None:
@@ -320,6 +344,10 @@ def summarize(items: Iterable[Item], file: str = "") -> CaptureTables:
     for item in items:
         stats.add(capture_row(file, item))
     return stats.finish()
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value, separators=(",", ":"))
 
 
 def _keep(rows: Rows, row: dict[str, Any], key: Callable[[Row], Any], most: int) -> None:

@@ -164,9 +164,9 @@ class LogTable:
         """Receives the progress of reading."""
         read = (*names, *(name for name in (where.columns if where else ()) if name not in names))
         self._sources = sorted({FROM_RECORDS[name] for name in read if name in FROM_RECORDS} or {"magic"})
-        self.schema = pa.schema([(name, _type_of(name)) for name in names])
+        self.schema = pa.schema([(name, column_type(name)) for name in names])
         """The columns, as ``pyarrow.Schema``."""
-        self._read = pa.schema([(name, _type_of(name)) for name in read])
+        self._read = pa.schema([(name, column_type(name)) for name in read])
 
     @property
     def files(self) -> list[Path]:
@@ -296,7 +296,8 @@ def _among(
     ]
 
 
-def _type_of(name: str) -> pa.DataType:
+def column_type(name: str) -> pa.DataType:
+    """Return the type of a column of logs."""
     return _TYPES[name] if name in _TYPES else RECORD_SCHEMA.field(FROM_RECORDS[name]).type
 
 

@@ -214,6 +214,25 @@ def _decode_keyed(topic: InternalTopic, key: bytes | None, value: bytes | None, 
 def _decode_frame(topic: InternalTopic, key: bytes | None, value: bytes | None, producer_id: int) -> InternalRecord:
     if key is not None:
         _fail(DecodeError, topic, "key", 0, f"records of this topic have no key, this one has {len(key)} bytes")
+    number, version, data, at = read_frame(topic, value)
+    cls = _class(topic.origin, "metadata", number)
+    if cls is None:
+        return UnknownRecord(topic=topic.name, record_type=number, value=value, producer_id=producer_id)
+    message = codec_for(cls, version).decode(data, at)
+    return TopicRecord(topic=topic.name, value=message, version=version, producer_id=producer_id)
+
+
+class Frame(NamedTuple):
+    """The frame of a value in a framed topic: the record type, the version, and the message in ``data`` from ``at``."""
+
+    record_type: int
+    version: int
+    data: bytes
+    at: int
+
+
+def read_frame(topic: InternalTopic, value: bytes | None) -> Frame:
+    """Return the frame of a value in a framed topic. Raises ``DecodeError`` and ``UnsupportedVersionError``."""
     if value is None:
         _fail(UnexpectedNullError, topic, "value", 0, "null, but the value of a record of this topic has its type")
     frame_version, at = _read_int16(topic, "frame version", value, 0)
@@ -222,11 +241,7 @@ def _decode_frame(topic: InternalTopic, key: bytes | None, value: bytes | None, 
         raise UnsupportedVersionError(message=frame, version=frame_version, supported=_FRAME_VERSIONS)
     number, at = _read_int16(topic, "api key", value, at)
     version, at = _read_int16(topic, "version", value, at)
-    cls = _class(topic.origin, "metadata", number)
-    if cls is None:
-        return UnknownRecord(topic=topic.name, record_type=number, value=value, producer_id=producer_id)
-    message = codec_for(cls, version).decode(value, at)
-    return TopicRecord(topic=topic.name, value=message, version=version, producer_id=producer_id)
+    return Frame(number, version, value, at)
 
 
 def _read_int16(topic: InternalTopic, path: str, data: bytes, at: int) -> tuple[int, int]:

@@ -68,4 +68,4 @@ def _decoded(data: pa.Array, reader: PayloadReader, mode: Mode) -> pa.StructArra
     values, fields = decoded.values, _fields(reader.type)
     if values.type != fields:
         values = pa.StructArray.from_arrays([values], fields=list(fields), mask=values.is_null())
-    return with_errors(values, error_texts(decoded.errors, "payload"), data) if mode == "PERMISSIVE" else values
+    return with_errors(values, error_texts(decoded.errors, "payload"), data, mode)

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, DataType, StructType
 
 from kafka_msgs.columns import decode_column, encode_column
-from kafka_msgs.columns.decode import error_texts
+from kafka_msgs.columns.decode import OnBadRow, error_texts
 from kafka_msgs.errors import EncodeError
 from kafka_msgs.message import Message
 from kafka_msgs.spark.spark_types import ERROR, resolve_message, schema_of, with_error, without_notes
@@ -42,32 +42,27 @@ def from_kafka(
     for a valid message; otherwise it contains the reason, and the other fields are null. ``DROPMALFORMED`` returns
     null. ``FAILFAST`` ends the job with ``DecodeError``. Raises the errors of ``schema_of``.
     """
-    cls, selected = resolve_message(message), None if columns is None else tuple(columns)
-    returned = _returned(cls, version, selected, mode)
-    made: Column = decoder(cls, version, columns=selected, mode=mode)(column)
+    function, returned = decoder(message, version, None if columns is None else tuple(columns), mode)
+    made: Column = function(column)
     return made if without_notes(returned) == returned else made.cast(returned)
 
 
 def decoder(
     message: str | type[Message],
     version: int | None = None,
-    *,
-    columns: Iterable[str] | None = None,
+    columns: tuple[str, ...] | None = None,
     mode: Mode = "PERMISSIVE",
-) -> Any:
-    """Return the function that ``from_kafka`` applies, for registration under a name."""
-    cls, selected = resolve_message(message), None if columns is None else tuple(columns)
+) -> tuple[Any, StructType]:
+    """Return the function that ``from_kafka`` applies, and the type of its result with the field metadata."""
+    cls = resolve_message(message)
+    returned = schema_of(cls, version, columns=columns)
+    returned = with_error(returned) if mode == "PERMISSIVE" else returned
 
     def decoded(data: pa.Array) -> pa.Array:
-        return decode(data, cls, version, selected, mode)
+        return decode(data, cls, version, columns, mode)
 
     # Spark compares the declared type with the type from Python, which has lost the field metadata.
-    return column_function(decoded, without_notes(_returned(cls, version, selected, mode)))
-
-
-def _returned(cls: type[Message], version: int | None, columns: tuple[str, ...] | None, mode: Mode) -> StructType:
-    schema = schema_of(cls, version, columns=columns)
-    return with_error(schema) if mode == "PERMISSIVE" else schema
+    return column_function(decoded, without_notes(returned)), returned
 
 
 def to_kafka(
@@ -83,20 +78,16 @@ def to_kafka(
     cls = resolve_message(message)
     schema_of(cls, None if isinstance(version, Column) else version)
 
-    def encode(structs: pa.Array) -> pa.Array:
-        return _encoded(structs, cls, version, prefix)
-
     def encode_by_row(structs: pa.Array, versions: pa.Array) -> pa.Array:
-        return _encoded(structs, cls, versions, prefix)
+        return encode_column(_sound(structs, cls), cls, versions, prefix=prefix, on_error="raise").values
+
+    def encode(structs: pa.Array) -> pa.Array:
+        return encode_by_row(structs, version)
 
     by_row = isinstance(version, Column)
     work = column_function(encode_by_row if by_row else encode, BinaryType())
     made: Column = work(column, version) if by_row else work(column)
     return made
-
-
-def _encoded(structs: pa.Array, cls: type[Message], version: Any, prefix: bool) -> pa.Array:
-    return encode_column(_sound(structs, cls), cls, version, prefix=prefix, on_error="raise").values
 
 
 def column_function(work: Callable[..., pa.Array], type_: DataType) -> Any:
@@ -115,15 +106,15 @@ def decode(
     mode: Mode = "PERMISSIVE",
 ) -> pa.StructArray:
     """Return the messages in an array, like ``from_kafka``. Raises ``DecodeError`` in the mode ``FAILFAST``."""
+    on_error: OnBadRow = "raise" if mode == "FAILFAST" else "null"
+    decoded = decode_column(data, cls, version, columns=columns, on_error=on_error)
+    return with_errors(decoded.values, error_texts(decoded.errors, cls.INFO.name), data, mode)
+
+
+def with_errors(structs: pa.StructArray, errors: pa.StringArray, data: pa.Array, mode: Mode) -> pa.StructArray:
+    """Return structs; in the mode ``PERMISSIVE``, with the error column as their last field, null for null data."""
     if mode != "PERMISSIVE":
-        on_error: Any = "raise" if mode == "FAILFAST" else "null"
-        return decode_column(data, cls, version, columns=columns, on_error=on_error).values
-    decoded = decode_column(data, cls, version, columns=columns)
-    return with_errors(decoded.values, error_texts(decoded.errors, cls.INFO.name), data)
-
-
-def with_errors(structs: pa.StructArray, errors: pa.StringArray, data: pa.Array) -> pa.StructArray:
-    """Return structs with the error column as their last field, null if the data is null."""
+        return structs
     fields = [*structs.type, pa.field(ERROR, pa.string())]
     return pa.StructArray.from_arrays([*structs.flatten(), errors], fields=fields, mask=data.is_null())
 

@@ -7,9 +7,10 @@ held in memory, so each core needs memory of about the size of a segment.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,8 +24,6 @@ from kafka_msgs.spark.sources.splits import FilePart
 from kafka_msgs.spark.spark_types import arrow_schema
 
 __all__ = ["read_log_through_spark"]
-
-_Batches: TypeAlias = "Iterable[pa.RecordBatch]"
 
 
 def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
@@ -46,18 +45,14 @@ def read_log_through_spark(spark: SparkSession, *paths: str, **options: Any) -> 
         raise OptionError(source="read_log_through_spark", option="paths", value=None, reason="a path is needed")
     files = spark.read.format("binaryFile").option("pathGlobFilter", "*.log").option("recursiveFileLookup", "true")
     found = files.load(list(paths)).select("path", "content")
-    return found.mapInArrow(_rows(reading), reading.schema)
+    return found.mapInArrow(partial(_rows, reading), reading.schema)
 
 
-def _rows(reading: RowOptions) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        nothing = pa.RecordBatch.from_pylist([], arrow_schema(reading.schema))
-        for batch in batches:
-            for uri, content in zip(batch.column("path"), batch.column("content"), strict=True):
-                yield from _of_file(uri.as_py(), content.as_buffer(), reading)
-        yield nothing
-
-    return rows
+def _rows(reading: RowOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for uri, content in zip(batch.column("path"), batch.column("content"), strict=True):
+            yield from _of_file(uri.as_py(), content.as_buffer(), reading)
+    yield pa.RecordBatch.from_pylist([], arrow_schema(reading.schema))
 
 
 def _of_file(uri: str, content: pa.Buffer, reading: RowOptions) -> Iterator[pa.RecordBatch]:

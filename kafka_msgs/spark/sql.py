@@ -8,7 +8,7 @@ and functions that return variants, for types that are unknown until the query r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -51,23 +51,23 @@ def function_name(message: str) -> str:
 def register_functions(spark: SparkSession) -> None:
     """Register all functions with a session."""
     for name in VERSIONED_MESSAGES:
-        spark.udf.register(function_name(name), decoder(name))
-    spark.udf.register("kafka_json", column_function(_message_texts, StringType()))
-    spark.udf.register("kafka_record_json", column_function(_record_texts, StringType()))
+        spark.udf.register(function_name(name), decoder(name)[0])
+    spark.udf.register("kafka_json", _texts(message_json))
+    spark.udf.register("kafka_record_json", _texts(record_json))
     table_function: Any = udtf(FromKafka)
     spark.udtf.register("from_kafka", table_function)
     for statement in _VARIANTS:
         spark.sql(statement)
 
 
-def _message_texts(data: pa.Array, messages: pa.Array, versions: pa.Array) -> pa.Array:
-    rows = zip(data.to_pylist(), messages.to_pylist(), versions.to_pylist(), strict=True)
-    return pa.array([message_json(*row) for row in rows], pa.string())
+def _texts(of_row: Callable[..., str | None]) -> Any:
+    """Return a function of rows with three columns as a Spark function."""
 
+    def texts(first: pa.Array, second: pa.Array, third: pa.Array) -> pa.Array:
+        rows = zip(first.to_pylist(), second.to_pylist(), third.to_pylist(), strict=True)
+        return pa.array([of_row(*row) for row in rows], pa.string())
 
-def _record_texts(topics: pa.Array, keys: pa.Array, values: pa.Array) -> pa.Array:
-    rows = zip(topics.to_pylist(), keys.to_pylist(), values.to_pylist(), strict=True)
-    return pa.array([record_json(*row) for row in rows], pa.string())
+    return column_function(texts, StringType())
 
 
 class FromKafka:

@@ -9,7 +9,7 @@ from pyspark.sql.types import StringType, StructType
 
 from kafka_msgs.client.property_table import SETTINGS
 from kafka_msgs.errors import OptionError
-from kafka_msgs.spark.sources.live import LiveReadOptions
+from kafka_msgs.spark.sources.live import LiveReader
 from kafka_msgs.spark.sources.live_writing import LiveWriter
 from kafka_msgs.spark.sources.options import Options
 
@@ -17,9 +17,9 @@ BROKER = {"kafka.bootstrap.servers": "localhost:9092"}
 VALUE = StructType().add("value", StringType())
 
 
-def reading(**options: str) -> LiveReadOptions:
+def reading(**options: str) -> LiveReader:
     asked = Options("kafka-live", {**BROKER, "subscribe": "t", **options})
-    found = LiveReadOptions.of(asked, streaming=False)
+    found = LiveReader(asked)
     asked.done()
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -78,27 +78,23 @@ def _reduce(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"checkpoint": [stats.checkpoint()]})
 
 
-def _table(name: str) -> Callable[[Tables], DataFrame]:
-    """Return the function that builds a table from the merged states."""
-
-    def build(tables: Tables) -> DataFrame:
-        return _from_states(tables, partial(_rows, name), spark_type(pa.struct(list(_SCHEMAS[name]))))
-
-    return build
-
-
-def _from_states(tables: Tables, function: Callable[[CaptureStats], pa.RecordBatch], schema: Any) -> DataFrame:
-    """Return the result of a function of the merged states, which one task calls."""
+def _from_states(function: Callable[[CaptureStats], pa.RecordBatch], schema: Any) -> Callable[[Tables], DataFrame]:
+    """Return the function that builds a table from the merged states, in one task."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         states = (CaptureStats.from_checkpoint(text) for batch in batches for text in batch["checkpoint"].to_pylist())
         yield function(reduce(CaptureStats.merge, states, CaptureStats()))
 
-    return tables["states"].coalesce(1).mapInArrow(work, schema)
+    return lambda tables: tables["states"].coalesce(1).mapInArrow(work, schema)
 
 
-def _rows(name: str, stats: CaptureStats) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(stats.table(name), schema=_SCHEMAS[name])
+def _table(name: str) -> Callable[[Tables], DataFrame]:
+    schema = _SCHEMAS[name]
+
+    def rows(stats: CaptureStats) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist(stats.table(name), schema=schema)
+
+    return _from_states(rows, spark_type(pa.struct(list(schema))))
 
 
 def _seconds(tables: Tables) -> DataFrame:
@@ -122,7 +118,7 @@ def _problems(tables: Tables) -> DataFrame:
 
 
 def _report(tables: Tables) -> Report:
-    (row,) = _from_states(tables, _pickled_report, "report binary").collect()
+    (row,) = _from_states(_pickled_report, "report binary")(tables).collect()
     report: Report = pickle.loads(row["report"])
     return report
 

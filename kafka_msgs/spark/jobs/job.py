@@ -6,8 +6,7 @@ Defines the order of steps and the output locations. The module of a job defines
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,7 +16,7 @@ from kafka_msgs.errors import JobPathError
 from kafka_msgs.filesystems.location import is_remote
 from kafka_msgs.report import Report, write_report
 from kafka_msgs.report.facts import facts_of_now
-from kafka_msgs.spark.jobs.publishing import TablePublisher, tables_in
+from kafka_msgs.spark.jobs.publishing import IDENTITY, TablePublisher
 from kafka_msgs.spark.spark_types import arrow_schema
 from kafka_msgs.tables import FORMAT_NAMES, get_format
 from kafka_msgs.tables.commit_log import NOT_EMPTY
@@ -25,7 +24,7 @@ from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TableSpec
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = ["DataFrameJob", "JobResult", "TableStep", "Tables", "check_output", "run"]
 
@@ -129,7 +128,7 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = PA
             raise JobPathError(path=out, reason="the report needs a local directory of its own")
         return None
     if table_format != PARQUET:
-        output = tables_in(out, table_format)
+        output = JobTables.at(str(Path(out).absolute()), {}, IDENTITY, table_format)
         output.find_base()
         return output
     path = Path(out)
@@ -138,19 +137,14 @@ def check_output(out: str, report_to: Path | None = None, table_format: str = PA
     return None
 
 
-@contextmanager
-def _timestamps_in_microseconds(spark: SparkSession) -> Iterator[None]:
-    """Write timestamps as other programs expect them. Spark's default type, INT96, is not one of Iceberg."""
-    before = spark.conf.get(_TIMESTAMP_TYPE)
-    spark.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIMESTAMP_TYPE, str(before))
-
-
 def _written(step: TableStep, rows: DataFrame, place: str) -> DataFrame:
     """Write a table, and return it as read from its files, with its original types."""
-    with _timestamps_in_microseconds(rows.sparkSession):
+    conf = rows.sparkSession.conf
+    before = conf.get(_TIMESTAMP_TYPE)
+    # Other programs expect microseconds. Spark's default type, INT96, is not one of Iceberg.
+    conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
+    try:
         rows.write.partitionBy(*step.partition_by).parquet(place)
+    finally:
+        conf.set(_TIMESTAMP_TYPE, str(before))
     return rows.sparkSession.read.schema(rows.schema).parquet(place).select(*rows.columns)

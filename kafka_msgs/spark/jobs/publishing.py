@@ -13,16 +13,11 @@ from kafka_msgs.tables.commit_log import RunToken, WrittenFile
 from kafka_msgs.tables.job_tables import JobTables
 from kafka_msgs.tables.task_output import TableSpec
 
-__all__ = ["TablePublisher", "tables_in"]
+__all__ = ["IDENTITY", "TablePublisher"]
 
-_IDENTITY: Final = {"job": "spark"}
+IDENTITY: Final = {"job": "spark"}
 """The identity of all runs: none resumes an earlier one, and the tables of several jobs may be in one directory."""
 _ATTEMPT: Final = "spark"
-
-
-def tables_in(out: str, table_format: str) -> JobTables:
-    """Return the tables in a local directory. Raises ``OptionError``, ``MissingExtraError`` and ``JobPathError``."""
-    return JobTables.at(str(Path(out).absolute()), {}, _IDENTITY, table_format)
 
 
 @frozen

@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from attrs import evolve
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
@@ -24,7 +23,6 @@ from kafka_msgs.codec.executors import EXECUTORS
 from kafka_msgs.codec.plan import compile_plan
 from kafka_msgs.report import Report, Section, Table
 from kafka_msgs.spark.jobs.job import DataFrameJob, Tables, TableStep
-from kafka_msgs.spark.report_tables import report_table
 from kafka_msgs.spark.spark_types import arrow_schema
 from kafka_msgs.testing.random_values import random_message
 
@@ -36,7 +34,9 @@ __all__ = ["JOB", "damage", "fuzz_units", "wire_compat"]
 _RIGHT: Final = "reference"
 _DAMAGED: Final = 4
 """The number of damaged variants per message."""
-
+_ROWS: Final = 50
+_LENGTH: Final = 160
+"""The number of rows that the report shows of a table, and of characters of a text."""
 _BYTES: Final = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 _TEXT: Final = StringType()
 _DIFFERENCE: Final = StructType(
@@ -56,11 +56,7 @@ def fuzz_units(
     ``slices`` is the number of tasks that share the work. Raises ``UnknownNameError``.
     """
     classes = iter_message_classes() if messages is None else map(message_by_name, messages)
-    pairs = [
-        (cls.INFO.name, version)
-        for cls in classes
-        for version in range(cls.INFO.versions.lowest, cls.INFO.versions.highest + 1)
-    ]
+    pairs = [(cls.INFO.name, version) for cls in classes for version in cls.INFO.versions]
     wanted = spark.createDataFrame(pairs, "message string, version int")
     numbers = spark.range(seeds.start, seeds.stop, seeds.step, slices).withColumnRenamed("id", "seed")
     return numbers.crossJoin(F.broadcast(wanted)).select("message", "version", "seed")
@@ -148,6 +144,19 @@ def damage(data: bytes, rng: Random) -> bytes:
     return data[:at] + bytes([rng.choice(_BYTES)]) + data[at + (change == 1) :]
 
 
+def _report_table(rows: DataFrame, title: str) -> Table:
+    """Return a table of the first rows of a DataFrame and the total row count; runs two Spark jobs."""
+    total = rows.count()
+    shown = tuple(tuple(map(_shortened, row)) for row in rows.take(_ROWS))
+    note = f"{len(shown):,} of {total:,} rows" if total > len(shown) else ""
+    return Table(title, tuple(rows.columns), shown, note)
+
+
+def _shortened(cell: Any) -> Any:
+    """Return a cell without the end of a long text. The Parquet table contains the full text."""
+    return f"{cell[:_LENGTH]}..." if isinstance(cell, str) and len(cell) > _LENGTH else cell
+
+
 def _mismatches(tables: Tables) -> DataFrame:
     each = tables["runs"].select("message", "version", "seed", F.explode("differences").alias("each"))
     return each.select("message", "version", "seed", "each.*")
@@ -165,24 +174,14 @@ def _report(tables: Tables) -> Report:
     backends = runs.select(F.explode("backends").alias("backend")).groupBy("backend").agg(F.count("*").alias("runs"))
     by_place = mismatches.groupBy("backend", "action", "message").agg(F.count("*").alias("mismatches"))
     sections: list[Section] = [
-        report_table(counts, "What was compared"),
-        report_table(backends.orderBy("backend"), "Compared with the reference"),
-        report_table(
+        _report_table(counts, "What was compared"),
+        _report_table(backends.orderBy("backend"), "Compared with the reference"),
+        _report_table(
             by_place.orderBy(F.col("mismatches").desc(), "backend", "action", "message"), "Mismatches by message"
         ),
-        _shortened(report_table(mismatches.orderBy("message", "version", "seed", "backend"), "Mismatches")),
+        _report_table(mismatches.orderBy("message", "version", "seed", "backend"), "Mismatches"),
     ]
     return Report("Executors compared with the reference", tuple(sections))
-
-
-def _shortened(table: Table) -> Table:
-    """Truncate long texts. The Parquet table contains the full texts."""
-    limit = 160
-    return evolve(table, rows=tuple(tuple(_cut(cell, limit) for cell in row) for row in table.rows))
-
-
-def _cut(cell: Any, limit: int) -> Any:
-    return f"{cell[:limit]}..." if isinstance(cell, str) and len(cell) > limit else cell
 
 
 JOB: Final = _job()

@@ -1,13 +1,14 @@
 """The data source ``kafka-capture``: captured network traffic as a table, one row per exchange.
 
-Defines the columns, and the handling of faults in each mode. Each file is one split, because the meaning of a packet
-depends on earlier packets. ``kafka_msgs.capture`` reads the files.
+Defines the column types, and the handling of faults in each mode. Each file is one split, because the meaning of a
+packet depends on earlier packets. ``kafka_msgs.capture`` reads the files, and ``analysis.capture_stats`` defines the
+columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -23,12 +24,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafka_msgs.analysis.capture_stats import ALL_COLUMNS, FAULT_COLUMNS, capture_row
 from kafka_msgs.capture import DEFAULT_PORTS, CaptureFault, Exchange, FaultKind, read_exchanges
 from kafka_msgs.errors import CaptureError
 from kafka_msgs.filesystems.path_resolution import CAPTURES, GONE, LogFile, local_copy, log_files
-from kafka_msgs.spark.message_json import compact_json
 from kafka_msgs.spark.sources.options import FAILFAST, PERMISSIVE, Options, OptionSource
-from kafka_msgs.spark.spark_types import ERROR, arrow_schema
+from kafka_msgs.spark.spark_types import arrow_schema
 
 __all__ = ["KafkaCaptureSource"]
 
@@ -36,50 +37,16 @@ _ROWS: Final = 4096
 _BYTES: Final = 2**24
 """The number of rows, or bytes of payloads, passed to Spark at a time."""
 _ANY_PORT: Final = "any"
-_INT, _LONG, _TEXT, _TIME, _DATA = IntegerType(), LongType(), StringType(), TimestampType(), BinaryType()
-_ERRORS: Final = ArrayType(
-    StructType([StructField("path", _TEXT), StructField("code", _INT), StructField("name", _TEXT)])
-)
-
-_Columns: TypeAlias = Mapping[str, tuple[DataType, str | Callable[[Any], Any]]]
-"""Columns: the type, and the value of an item, as a path of attributes or as a function."""
-_BOTH: Final[_Columns] = {
-    "connection": (_LONG, "connection.number"),
-    "clientHost": (_TEXT, "connection.client.host"),
-    "clientPort": (_INT, "connection.client.port"),
-    "serverHost": (_TEXT, "connection.server.host"),
-    "serverPort": (_INT, "connection.server.port"),
+_TEXT: Final = StringType()
+_TYPES: Final[Mapping[str, DataType]] = {
+    **dict.fromkeys(("connection", "requestAtUs", "responseAtUs", "latencyUs", "_errorBytes"), LongType()),
+    **dict.fromkeys(("clientPort", "serverPort", "apiKey", "version", "correlationId"), IntegerType()),
+    **dict.fromkeys(("requestSize", "responseSize", "throttleMs"), IntegerType()),
+    **dict.fromkeys(("requestAt", "responseAt"), TimestampType()),
+    **dict.fromkeys(("request", "response"), BinaryType()),
+    "errors": ArrayType(StructType().add("path", _TEXT).add("code", IntegerType()).add("name", _TEXT)),
 }
-_EXCHANGE: Final[_Columns] = {
-    "apiKey": (_INT, "api_key"),
-    "api": (_TEXT, "api"),
-    "version": (_INT, "version"),
-    "correlationId": (_INT, "correlation_id"),
-    "clientId": (_TEXT, "client_id"),
-    "requestAt": (_TIME, "request.time_us"),
-    "requestAtUs": (_LONG, "request.time_us"),
-    "responseAt": (_TIME, "response.time_us"),
-    "responseAtUs": (_LONG, "response.time_us"),
-    "latencyUs": (_LONG, "latency_us"),
-    "requestSize": (_INT, "request.size"),
-    "responseSize": (_INT, "response.size"),
-    "errors": (_ERRORS, lambda each: [(error.path, error.code, error.name) for error in each.errors]),
-    "throttleMs": (_INT, "throttle_ms"),
-    "clientSoftware": (_TEXT, "client_software"),
-    "problem": (_TEXT, lambda each: "; ".join(problem.reason for problem in each.problems) or None),
-    "requestJson": (_TEXT, lambda each: compact_json(each.request_json)),
-    "responseJson": (_TEXT, lambda each: compact_json(each.response_json)),
-    "request": (_DATA, "request.payload"),
-    "response": (_DATA, "response.payload"),
-}
-_FAULT: Final[_Columns] = {
-    ERROR: (_TEXT, str),
-    f"{ERROR}Kind": (_TEXT, "kind.value"),
-    f"{ERROR}Bytes": (_LONG, "size"),
-}
-_FILE: Final = "file"
-_COLUMNS: Final[_Columns] = {_FILE: (_TEXT, str), **_BOTH, **_EXCHANGE, **_FAULT}
-"""All columns in order."""
+"""The types of columns other than texts."""
 _ON_REQUEST: Final = frozenset({"requestAtUs", "responseAtUs", "throttleMs", "clientSoftware"})
 """Columns that are read only if requested: numeric times, and values that only some exchanges have."""
 
@@ -92,9 +59,9 @@ class CaptureReader(DataSourceReader):
         self._paths, self._fs_options = options.paths(), options.settings()
         self._mode = options.mode()
         self._ports = _ports(options)
-        known = [name for name in _COLUMNS if self._mode == PERMISSIVE or name not in _FAULT]
+        known = [name for name in ALL_COLUMNS if self._mode == PERMISSIVE or name not in FAULT_COLUMNS]
         chosen = options.columns(known, set(known) - _ON_REQUEST)
-        self.schema = StructType([StructField(name, _COLUMNS[name][0]) for name in chosen])
+        self.schema = StructType([StructField(name, _TYPES.get(name, _TEXT)) for name in chosen])
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the files."""
@@ -106,10 +73,8 @@ class CaptureReader(DataSourceReader):
         if file is None:
             return
         schema = arrow_schema(self.schema)
-        values = [_value_of(name, file.name) for name in schema.names]
         for some in _portions(self._kept(_items(file, self._ports), file.name)):
-            arrays = [pa.array(map(value, some), each.type) for value, each in zip(values, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield pa.RecordBatch.from_pylist([capture_row(file.name, item, schema.names) for item in some], schema)
 
     def _kept(self, items: Iterable[Exchange | CaptureFault], file: str) -> Iterator[Exchange | CaptureFault]:
         """Handle faults according to the mode; raises ``CaptureError`` in the mode ``FAILFAST``."""
@@ -158,25 +123,3 @@ def _portions(items: Iterable[Exchange | CaptureFault]) -> Iterator[list[Exchang
             some, held = [], 0
     if some:
         yield some
-
-
-def _value_of(name: str, file: str) -> Callable[[Any], Any]:
-    """Return the value of a column for an exchange or a fault."""
-    if name == _FILE:
-        return lambda item: file
-    value, other = _COLUMNS[name][1], Exchange if name in _FAULT else CaptureFault if name in _EXCHANGE else ()
-    get = _path(value.split(".")) if isinstance(value, str) else value
-    return lambda item: None if isinstance(item, other) else get(item)
-
-
-def _path(names: Sequence[str]) -> Callable[[Any], Any]:
-    """Return a function for the value at a path of attributes, or None if one of them is None."""
-
-    def value(item: Any) -> Any:
-        for name in names:
-            item = getattr(item, name)
-            if item is None:
-                return None
-        return item
-
-    return value

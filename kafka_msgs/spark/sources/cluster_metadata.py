@@ -1,22 +1,20 @@
 """The data source ``kafka-cluster-metadata``: the records of ``__cluster_metadata`` as a table, one row per record.
 
-Defines the frame around the records of this topic, and the control records between them. The rows are the history of
+Defines the types of records and of the control records between them. The rows are the history of
 the log, or the content of a KRaft snapshot if its file is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.types import DataType, ShortType, StringType
 
 from kafka_msgs.catalog import message_by_name
-from kafka_msgs.errors import RecordError
-from kafka_msgs.internal_topics.records import TOPICS
-from kafka_msgs.primitives import read_uvarint
+from kafka_msgs.errors import KafkaMsgsError, RecordError
+from kafka_msgs.internal_topics.records import TOPICS, read_frame
 from kafka_msgs.records import Record
 from kafka_msgs.records.control_records import read_control
 from kafka_msgs.spark.sources.internal import JSON, InternalReader, RecordType, TypedRows, record_types
@@ -34,8 +32,6 @@ _CONTROL: Final = (
     "VotersRecord",
 )
 """The messages in this topic's control records, which start with their version."""
-_FRAME_VERSION: Final = 1
-_MAX_INT16: Final = 0x7FFF
 
 
 class _Row(NamedTuple):
@@ -51,6 +47,10 @@ class ClusterMetadataReader(InternalReader):
     """Reads the records of ``__cluster_metadata``, and of snapshots of it."""
 
     topic = _TOPIC
+    types: ClassVar = {
+        **{each.name: each for each in _TYPES.values()},
+        **{name: RecordType(name, None, message_by_name(name)) for name in _CONTROL},
+    }
     columns: ClassVar[Mapping[str, DataType | str | None]] = {
         "recordType": StringType(),
         "version": ShortType(),
@@ -59,10 +59,6 @@ class ClusterMetadataReader(InternalReader):
         "file": "file",
     }
     usual_form = JSON
-
-    def types(self) -> Mapping[str, RecordType]:
-        """Return the record types by name, including control records."""
-        return _types()
 
     def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return the record types of rows of the log; each value starts with its type."""
@@ -84,30 +80,18 @@ class KafkaClusterMetadataSource(FileSource):
     reader_type = ClusterMetadataReader
 
 
-@cache
-def _types() -> Mapping[str, RecordType]:
-    found = {each.name: each for each in _TYPES.values()}
-    return found | {name: RecordType(name, None, message_by_name(name)) for name in _CONTROL}
-
-
 def _row(control: bool | None, key: bytes | None, value: bytes | None) -> _Row:
     if control is None:
         return _Row()
     if control:
         return _control(key, value)
-    if value is None:
-        return _Row(error="null, but the value of a record of this topic has its type")
     try:
-        frame, at = read_uvarint(value, 0)
-        number, at = read_uvarint(value, at)
-        version, at = read_uvarint(value, at)
-    except (IndexError, ValueError) as error:
-        return _Row(error=f"the frame of the record: {error}")
-    if frame != _FRAME_VERSION or max(number, version) > _MAX_INT16:
-        return _Row(error=f"the frame of the record: version {frame}, type {number}, version {version} of its value")
+        number, version, data, at = read_frame(_TOPIC, value)
+    except KafkaMsgsError as error:
+        return _Row(error=str(error))
     if number not in _TYPES:
         return _Row(str(number), version, value)
-    return _Row(_TYPES[number].name, version, version.to_bytes(2, "big") + value[at:])
+    return _Row(_TYPES[number].name, version, version.to_bytes(2, "big") + data[at:])
 
 
 def _control(key: bytes | None, value: bytes | None) -> _Row:

@@ -17,8 +17,8 @@ from pyspark.sql.types import LongType, StructType
 from kafka_msgs.spark.dependencies import is_classic
 from kafka_msgs.spark.functions import column_function
 from kafka_msgs.spark.session import registered_settings
-from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_rows import RowOptions, log_columns, rows_of
+from kafka_msgs.spark.sources.log import log_reading
+from kafka_msgs.spark.sources.log_rows import rows_of
 from kafka_msgs.spark.sources.options import Options, OptionSource, option_texts
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
@@ -44,8 +44,7 @@ class _Counter(LogReader):
     """Counts the parts of a plan. Raises ``OptionError``."""
 
     def __init__(self, options: Options) -> None:
-        rows = RowOptions(columns=log_columns(_COUNTED, options.mode()), mode=options.mode())
-        super().__init__(ReadPlan.of(options), reading_of(options, rows), _SCHEMA)
+        super().__init__(ReadPlan.of(options), log_reading(options, _COUNTED), _SCHEMA)
 
     def counts(self, part: FilePart) -> tuple[int, int]:
         """Return the number of records in a part, and the number of rows that report unreadable data."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
@@ -18,17 +17,17 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructField, Str
 from kafka_msgs.catalog import message_by_name, message_class
 from kafka_msgs.columns import decode_column
 from kafka_msgs.columns.decode import error_texts
+from kafka_msgs.columns.log_table import column_type
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
 from kafka_msgs.internal_topics.records import InternalTopic
 from kafka_msgs.message import Message
 from kafka_msgs.messages import API_KEYS
 from kafka_msgs.spark.message_json import compact_json, record_type, versioned_json
-from kafka_msgs.spark.sources.log import reading_of
-from kafka_msgs.spark.sources.log_rows import RowOptions, column_type, log_columns
+from kafka_msgs.spark.sources.log import log_reading
 from kafka_msgs.spark.sources.options import DROPMALFORMED, PERMISSIVE, Options
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
 from kafka_msgs.spark.sources.splits import FilePart
-from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of
+from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 from kafka_msgs.suggestions import no_such
 
 __all__ = [
@@ -72,17 +71,9 @@ class TypedRows(NamedTuple):
     value: pa.BinaryArray
     errors: pa.StringArray
 
-    def places(self, name: str) -> pa.UInt64Array:
-        """Return the row numbers of the records of one type."""
-        return pc.indices_nonzero(self.are(name))
-
     def are(self, name: str) -> pa.BooleanArray:
         """Return for each row whether it is a record of one type."""
         return pc.fill_null(pc.equal(self.names, name), False)
-
-    def present(self) -> list[str]:
-        """Return the record types that occur."""
-        return [name for name in self.names.unique().to_pylist() if name is not None]
 
 
 class InternalReader(LogReader):
@@ -92,15 +83,16 @@ class InternalReader(LogReader):
     """
 
     topic: ClassVar[InternalTopic]
+    types: ClassVar[Mapping[str, RecordType]]
+    """The record types by name."""
     columns: ClassVar[Mapping[str, DataType | str | None]]
     """The columns in order: the type, or the name of a column of ``kafka-log``, or None for keys and values."""
     usual_form: ClassVar[str]
 
     def __init__(self, options: Options) -> None:
         self.record_type = options.text("recordType")
-        known = self.types()
-        if self.record_type is not None and self.record_type not in known:
-            options.refuse("recordType", no_such("type", self.record_type, known))
+        if self.record_type is not None and self.record_type not in self.types:
+            options.refuse("recordType", no_such("type", self.record_type, self.types))
         usual = self.usual_form if self.record_type is None else STRUCT
         self.form = options.choice("form", (BINARY, JSON, STRUCT), usual)
         if self.form == STRUCT and self.record_type is None:
@@ -108,16 +100,11 @@ class InternalReader(LogReader):
         own = [*self.columns, ERROR] if options.mode() == PERMISSIVE else list(self.columns)
         chosen = options.columns(own, own)
         self.from_log = {name: place for name in chosen if isinstance(place := self.columns.get(name), str)}
-        needed = log_columns([*_NEEDED, *self.from_log.values()], options.mode())
         super().__init__(
             ReadPlan.of(options, self.topic.name),
-            reading_of(options, RowOptions(columns=needed, mode=options.mode())),
+            log_reading(options, [*_NEEDED, *self.from_log.values()]),
             StructType([StructField(name, self._type(name)) for name in chosen]),
         )
-
-    @abstractmethod
-    def types(self) -> Mapping[str, RecordType]:
-        """Return the record types by name."""
 
     @abstractmethod
     def typed(self, log: pa.RecordBatch) -> TypedRows:
@@ -154,18 +141,18 @@ class InternalReader(LogReader):
     def _type(self, name: str) -> DataType:
         place = self.columns.get(name, StringType())
         if isinstance(place, str):
-            return column_type(place)
+            return spark_type(column_type(place))
         if place is None and self.form == STRUCT:
-            return schema_of(getattr(self.types()[self.record_type or ""], name))
+            return schema_of(getattr(self.types[self.record_type or ""], name))
         return place or (BinaryType() if self.form == BINARY else StringType())
 
     def _structs(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
         name = self.record_type or ""
-        message, data = getattr(self.types()[name], part), getattr(typed, part)
+        message, data = getattr(self.types[name], part), getattr(typed, part)
         return decoded(pc.if_else(typed.are(name), data, None), message, part)
 
     def _texts(self, typed: TypedRows, part: str) -> tuple[pa.Array, pa.StringArray]:
-        types = self.types()
+        types = self.types
         rows = zip(typed.names.to_pylist(), getattr(typed, part).to_pylist(), strict=True)
         made = [_text(getattr(types[name], part) if name in types else None, data) for name, data in rows]
         texts, errors = zip(*made, strict=True) if made else ((), ())
@@ -183,7 +170,6 @@ class InternalReader(LogReader):
         raise LogFileError(file=file, position=position, skipped=0, reason=errors[first].as_py())
 
 
-@cache
 def record_types(topic: InternalTopic) -> Mapping[int, RecordType]:
     """Return the record types of a topic by the numbers that identify them in records."""
     found: dict[int, RecordType] = {}

@@ -7,12 +7,12 @@ and end positions, and ``live_writing`` writes. It connects with ``kafka_msgs.cl
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import inf
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import field, frozen
 from pyspark.sql.datasource import (
     DataSourceReader,
     DataSourceStreamReader,
@@ -41,7 +41,7 @@ from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOf
 from kafka_msgs.spark.sources.options import READ_COMMITTED, Options, OptionSource
 from kafka_msgs.spark.sources.splits import OffsetRange
 
-__all__ = ["KafkaLiveSource", "LiveReadOptions", "LiveReader", "LiveStreamReader"]
+__all__ = ["KafkaLiveSource", "LiveReader", "LiveReading", "LiveStreamReader"]
 
 _NOT_LIVE: Final = ("file", "batchPosition", "control")
 """Columns of ``kafka-log`` that a broker does not provide."""
@@ -51,59 +51,38 @@ _OF_STREAMS: Final = (
     "minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxTriggerDelay", "commitOffsets", "groupIdPrefix",
 )  # fmt: skip
 _OF_TABLES: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+_OF_DRIVERS: Final = ("topics", "_target", "_last_batch")
 _PATIENCE: Final = 60.0
 """The seconds that a task waits for records that must exist."""
 _ROWS: Final = 65_536
 
 
-@frozen(kw_only=True)
-class LiveReadOptions:
-    """The read options of the source."""
+class LiveReading:
+    """The read options of the source, and the reading of tasks.
 
-    properties: Mapping[str, str] = field(repr=False)
-    consumer: Mapping[str, Any]
-    """The consumer's keywords among the properties."""
-    subscription: LiveSubscription
-    starting: StartingOffsets
-    ending: StartingOffsets
-    skips_late: bool
-    """Whether a partition without a record at its starting time starts at its end."""
-    committed: bool
-    fails_on_data_loss: bool
-    triggers: TriggerLimits
-    tasks: TaskLimits
-    group: str | None
-    """The group that stores the progress of a stream, or None."""
-    reading: RowOptions
+    Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``.
+    """
 
-    @classmethod
-    def of(cls, options: Options, *, streaming: bool = False) -> LiveReadOptions:
-        """Parse the options. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``."""
-        properties = options.properties("kafka.")
-        group = progress_group(options, properties)
-        consumer = keywords(options, properties, "consumer")
-        isolation = choose(options, "isolation", consumer.pop("isolation_level", None), options.isolation(), "")
-        return cls(
-            properties=properties,
-            consumer=consumer,
-            subscription=LiveSubscription.of(options),
-            starting=StartingOffsets.of(options, "starting", LATEST if streaming else EARLIEST),
-            ending=StartingOffsets.of(options, "ending", LATEST),
-            skips_late=options.choice("startingOffsetsByTimestampStrategy", _STRATEGIES, _LATE) == _LATE,
-            committed=isolation == READ_COMMITTED,
-            fails_on_data_loss=options.flag("failOnDataLoss", True),
-            triggers=TriggerLimits.of(options),
-            tasks=TaskLimits.of(options),
-            group=group,
-            reading=_reading(options),
-        )
+    def __init__(self, options: Options, *, streaming: bool = False) -> None:
+        self.properties = options.properties("kafka.")
+        self.group = progress_group(options, self.properties)
+        """The group that stores the progress of a stream, or None."""
+        self.consumer = keywords(options, self.properties, "consumer")
+        """The consumer's keywords among the properties."""
+        isolation = choose(options, "isolation", self.consumer.pop("isolation_level", None), options.isolation(), "")
+        self.committed = isolation == READ_COMMITTED
+        self.subscription = LiveSubscription.of(options)
+        self.starting = StartingOffsets.of(options, "starting", LATEST if streaming else EARLIEST)
+        self.ending = StartingOffsets.of(options, "ending", LATEST)
+        self.skips_late = options.choice("startingOffsetsByTimestampStrategy", _STRATEGIES, _LATE) == _LATE
+        """Whether a partition without a record at its starting time starts at its end."""
+        self.fails_on_data_loss = options.flag("failOnDataLoss", True)
+        self.triggers = TriggerLimits.of(options)
+        self.tasks = TaskLimits.of(options)
+        self.reading = _reading(options)
+        self.schema = self.reading.schema
 
-    @property
-    def schema(self) -> StructType:
-        """The columns of the rows."""
-        return self.reading.schema
-
-    def topics(self) -> LiveTopics:
+    def connect(self) -> LiveTopics:
         """Return the driver's connection."""
         return LiveTopics(self.properties, self.subscription, committed=self.committed)
 
@@ -127,11 +106,12 @@ class LiveReadOptions:
         found = [LiveOffsetRange(place, begin[place], end[place]) for place in sorted(end) if begin[place] < end[place]]
         return [InputPartition(each) for each in self.tasks.split(found)]
 
-    def rows(self, part: LiveOffsetRange | None) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range. Spark passes None if there is nothing to read.
 
         Raises ``OffsetPositionError`` if the first offset no longer exists, unless ``failOnDataLoss`` is false.
         """
+        part: LiveOffsetRange | None = partition.value
         if part is None:
             return
         maker = RowMaker(self.reading, {"topic": part.place.topic, "partition": part.place.partition})
@@ -173,18 +153,18 @@ class KafkaLiveSource(OptionSource):
     def table(self, options: Options) -> Any:
         """Return the reader of a table."""
         _refuse(options, _OF_STREAMS, "table")
-        return LiveReader(LiveReadOptions.of(options))
+        return LiveReader(options)
 
     def schema(self) -> StructType:
         """Return the columns."""
-        return self._parsed(LiveReadOptions.of).schema
+        return self._parsed(LiveReader).schema
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
 
         def stream(options: Options) -> LiveStreamReader:
             _refuse(options, _OF_TABLES, "stream")
-            return LiveStreamReader(LiveReadOptions.of(options, streaming=True))
+            return LiveStreamReader(options, streaming=True)
 
         reader: DataSourceStreamReader = self._read(stream, schema)
         return reader
@@ -204,52 +184,38 @@ def _refuse(options: Options, names: tuple[str, ...], kind: str) -> None:
             options.refuse(name, f"it has no effect in a {kind}")
 
 
-class LiveReader(DataSourceReader):
+class LiveReader(LiveReading, DataSourceReader):
     """Reads topics up to their current end."""
-
-    def __init__(self, live: LiveReadOptions) -> None:
-        self.live = live
-        self.schema = live.schema
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges."""
-        topics = self.live.topics()
+        topics = self.connect()
         try:
-            start = topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late)
-            end = topics.resolved(self.live.ending, "ending")
-            return self.live.ranges(start, {place: max(end[place], start[place]) for place in start})
+            start = topics.resolved(self.starting, skips_late=self.skips_late)
+            end = topics.resolved(self.ending)
+            return self.ranges(start, {place: max(end[place], start[place]) for place in start})
         finally:
             topics.close()
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a range."""
-        return self.live.rows(partition.value)
 
-
-class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LiveStreamReader(LiveReading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads growing topics. Spark's checkpoint stores the offsets, not a consumer group."""
 
-    def __init__(self, live: LiveReadOptions) -> None:
-        self.live = live
-        self.schema = live.schema
-        self._topics: LiveTopics | None = None
-        self._target: Offsets | None = None
-        self._last_batch = -inf
+    _target: Offsets | None = None
+    _last_batch = -inf
 
     def __getstate__(self) -> dict[str, Any]:
-        """Omit the driver's connection, because tasks open their own."""
-        return self.__dict__ | {"_topics": None, "_target": None, "_last_batch": -inf}
+        """Omit the state of the driver, such as its connection, because tasks open their own."""
+        return {name: value for name, value in self.__dict__.items() if name not in _OF_DRIVERS}
 
-    @property
+    @cached_property
     def topics(self) -> LiveTopics:
         """The driver's connection."""
-        if self._topics is None:
-            self._topics = self.live.topics()
-        return self._topics
+        return self.connect()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the start of a stream without a checkpoint."""
-        return to_json(self.topics.resolved(self.live.starting, "starting", skips_late=self.live.skips_late))
+        return to_json(self.topics.resolved(self.starting, skips_late=self.skips_late))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Return the end of the next batch, which is ``start`` for a batch that is delayed."""
@@ -265,14 +231,14 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _delays(self, begin: Offsets, end: Offsets) -> bool:
         """Return whether the next batch is delayed. With ``availableNow`` it is not, because the stream ends then."""
         now, size = time.monotonic(), sum(max(0, stop - begin[place]) for place, stop in end.items())
-        if self._target is None and self.live.triggers.delays(size, now - self._last_batch):
+        if self._target is None and self.triggers.delays(size, now - self._last_batch):
             return True
         self._last_batch = now if size else self._last_batch
         return False
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of a batch."""
-        return self.live.triggers.read_limit
+        return self.triggers.read_limit
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Record the current end of the topics as the end of the stream."""
@@ -285,19 +251,14 @@ class LiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the ranges of a batch."""
         begin, stop = from_json(start), from_json(end)
-        return self.live.ranges(begin, stop, self.topics.starts(begin, stop))
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a range."""
-        return self.live.rows(partition.value)
+        return self.ranges(begin, stop, self.topics.starts(begin, stop))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Commit the offsets to the group of ``commitOffsets``. The stream itself uses the checkpoint."""
-        if self.live.group is not None:
-            self.topics.commit(self.live.group, from_json(end))
+        if self.group is not None:
+            self.topics.commit(self.group, from_json(end))
 
     def stop(self) -> None:
         """Close the driver's connection."""
-        if self._topics is not None:
-            self._topics.close()
-            self._topics = None
+        if "topics" in self.__dict__:
+            self.__dict__.pop("topics").close()

@@ -94,26 +94,23 @@ class LiveTopics:
         """Return the current end of all partitions. With ``read_committed`` it is their last stable offset."""
         return self._offsets(dict.fromkeys(self.partitions(), LATEST))
 
-    def resolved(self, position: StartingOffsets, prefix: str, *, skips_late: bool = True) -> Offsets:
-        """Return the current offsets of a start or an end, the ``prefix`` of its options, for all partitions.
+    def resolved(self, position: StartingOffsets, *, skips_late: bool = True) -> Offsets:
+        """Return the current offsets of a start or an end for all partitions.
 
         A partition without a record at its time starts or ends at its end. Raises ``OptionError`` for such a partition
         unless ``skips_late`` is true, and for a partition outside the subscription.
         """
         places = self.partitions()
         for topic, number in sorted({*position.offsets, *position.times} - {*places}):
-            raise self._error(position, prefix, f"there is no partition {topic}-{number} in the subscription")
+            raise position.error("kafka-live", f"there is no partition {topic}-{number} in the subscription")
         given = {place: position.at(place) for place in places}
         fixed = {place: offset for place, offset in given.items() if place in position.offsets and offset >= 0}
         found = self._offsets({place: time for place, time in given.items() if place not in fixed}) | fixed
         late = [place for place, offset in found.items() if offset < 0]
         if late and not skips_late:
             first = f"{min(late).topic}-{min(late).partition}"
-            raise self._error(position, prefix, f"{first} has no record at or after this time")
+            raise position.error("kafka-live", f"{first} has no record at or after this time")
         return found | self._offsets(dict.fromkeys(late, LATEST))
-
-    def _error(self, position: StartingOffsets, prefix: str, reason: str) -> OptionError:
-        return OptionError(source="kafka-live", option=position.option(prefix), value=None, reason=reason)
 
     def starts(self, start: Offsets, places: Iterable[TopicPartition]) -> Offsets:
         """Return the first offsets of the partitions that are not in ``start``."""

@@ -66,33 +66,10 @@ class LiveSink:
         if self.transactional_id is not None and self.topic is None:
             options.refuse("topic", "it is needed with a transactionalId")
 
-    def write_all(self, batches: Iterable[pa.RecordBatch]) -> LiveCommitMessage:
-        """Write all rows, and wait for their acknowledgement. Raises the error of the first undelivered record."""
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task, and wait for their delivery. Raises the error of the first undelivered record."""
         with Producer(ClientConfig.from_properties(self.properties), **self.producer) as producer:
-            return LiveCommitMessage(self._send(producer, batches))
-
-    def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> LiveCommitMessage:
-        """Write the rows of a task in one transaction, unless an earlier attempt has written them.
-
-        The transaction commits the batch number as the offset of a group that belongs to the task.
-        """
-        name = f"{self.transactional_id}-{task}"
-        place = TopicPartition(self.topic or "", 0)
-        client = Client(ClientConfig.from_properties(self.properties))
-        with client, Producer(client, transactional_id=name, **self.producer) as producer:
-            producer.init_transactions()
-            if self._next_batch(client, name, place) > batch:
-                return LiveCommitMessage(0)
-            with producer.transaction():
-                count = self._send(producer, batches)
-                producer.send_offsets_to_transaction({place: batch + 1}, name)
-            return LiveCommitMessage(count)
-
-    def _next_batch(self, client: Client, group: str, place: TopicPartition) -> int:
-        """Return the number of the task's next batch."""
-        with Consumer(client, group_id=group) as consumer:
-            found = consumer.committed([place]).get(place)
-        return 0 if found is None else found.offset
+            return LiveCommitMessage(self._send(producer, iterator))
 
     def _send(self, producer: Producer, batches: Iterable[pa.RecordBatch]) -> int:
         count = 0
@@ -123,10 +100,6 @@ def _unfinished(deliveries: list[Delivery]) -> list[Delivery]:
 class LiveWriter(LiveSink, DataSourceArrowWriter):
     """Writes a table. A repeated Spark task writes its records again."""
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Write the rows of a task."""
-        return self.write_all(iterator)
-
 
 class LiveStreamWriter(LiveSink, DataSourceStreamArrowWriter):
     """Writes a stream. With a ``transactionalId`` the rows of a batch are written exactly once, else at least once.
@@ -137,9 +110,32 @@ class LiveStreamWriter(LiveSink, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a task."""
         if self.transactional_id is None:
-            return self.write_all(iterator)
+            return super().write(iterator)
         context = TaskContext.get()
         batch = None if context is None else context.getLocalProperty(_BATCH)
         if context is None or batch is None:
             raise InternalError(reason="Spark does not say which batch a task belongs to")
         return self.write_once(iterator, context.partitionId(), int(batch))
+
+    def write_once(self, batches: Iterable[pa.RecordBatch], task: int, batch: int) -> LiveCommitMessage:
+        """Write the rows of a task in one transaction, unless an earlier attempt has written them.
+
+        The transaction commits the batch number as the offset of a group that belongs to the task.
+        """
+        name = f"{self.transactional_id}-{task}"
+        place = TopicPartition(self.topic or "", 0)
+        client = Client(ClientConfig.from_properties(self.properties))
+        with client, Producer(client, transactional_id=name, **self.producer) as producer:
+            producer.init_transactions()
+            if self._next_batch(client, name, place) > batch:
+                return LiveCommitMessage(0)
+            with producer.transaction():
+                count = self._send(producer, batches)
+                producer.send_offsets_to_transaction({place: batch + 1}, name)
+            return LiveCommitMessage(count)
+
+    def _next_batch(self, client: Client, group: str, place: TopicPartition) -> int:
+        """Return the number of the task's next batch."""
+        with Consumer(client, group_id=group) as consumer:
+            found = consumer.committed([place]).get(place)
+        return 0 if found is None else found.offset

@@ -8,35 +8,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from attrs import evolve
 from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter, Not
 from pyspark.sql.types import StructType
 
+from kafka_msgs.columns.log_table import DEFAULT_COLUMNS, FROM_RECORDS, select_columns
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions
-from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions, log_columns
+from kafka_msgs.spark.sources.log_rows import DecodedColumnSpec, RowOptions
 from kafka_msgs.spark.sources.log_stream import LogStreamReader, stream_options
 from kafka_msgs.spark.sources.log_writing import LogWriter
-from kafka_msgs.spark.sources.options import Options, OptionSource
+from kafka_msgs.spark.sources.options import PERMISSIVE, Options, OptionSource
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
-from kafka_msgs.spark.spark_types import resolve_message
+from kafka_msgs.spark.spark_types import ERROR, resolve_message
 
-__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading", "reading_of"]
+__all__ = ["FileSource", "KafkaLogSource", "ObservedLogSource", "decoded_rows", "log_reading"]
 
 _LOG: Final = logging.getLogger("kafka_msgs.spark")
 
 
-def log_reading(options: Options) -> RowOptions:
-    """Return the row options from the options of ``kafka-log``. Also raises ``UnknownNameError``."""
-    return reading_of(options, decoded_rows(options))
-
-
-def reading_of(options: Options, rows: RowOptions) -> RowOptions:
-    """Return row options with the options for reading batches in files. Raises ``OptionError``."""
+def log_reading(options: Options, columns: Sequence[str] | None = None) -> RowOptions:
+    """Return the row options from the options of ``kafka-log``. Raises the errors of ``decoded_rows``."""
     usual = DEFAULT_READ_OPTIONS
     return evolve(
-        rows,
+        decoded_rows(options, columns),
         control=options.flag("control", False),
         options=ReadOptions(
             check_crc=options.flag("checkCrc", usual.check_crc),
@@ -46,29 +42,31 @@ def reading_of(options: Options, rows: RowOptions) -> RowOptions:
     )
 
 
-def decoded_rows(options: Options, *, without: Collection[str] = ()) -> RowOptions:
-    """Return the columns, their decoding and the mode from the options of a source.
+def decoded_rows(
+    options: Options, columns: Sequence[str] | None = None, *, without: Collection[str] = ()
+) -> RowOptions:
+    """Return the columns, their decoding and the mode from the options of a source, or with given ``columns``.
 
-    Requested columns may be nested (``decodedValue.offset``). ``without`` contains columns that the source does not
-    support. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``.
+    Requested columns may be nested (``decodedValue.offset``); given ones are not decoded. ``without`` contains columns
+    that the source does not support. Raises ``OptionError``, ``UnknownNameError`` and ``UnknownColumnError``.
     """
-    mode, asked, decoded = options.mode(), options.names("columns"), list(_decoded_columns(options))
+    mode, asked = options.mode(), columns or options.names("columns")
+    decoded = [_with_paths(each, asked or ()) for each in (_decoded_columns(options) if columns is None else ())]
+    names = [each.name for each in decoded]
     if asked is not None:
-        decoded = [_with_paths(each, asked) for each in decoded]
-        names = {each.name for each in decoded}
-        asked = tuple(own if (own := name.partition(".")[0]) in names else name for name in asked)
-    columns = log_columns(asked, mode, decoded, source=options.source, without=without)
-    return RowOptions(columns=columns, decoded=tuple(decoded), mode=mode)
+        asked = [head if (head := name.partition(".")[0]) in names else name for name in asked]
+    own = ["topic", "partition", *FROM_RECORDS, *names, "file", *([ERROR] if mode == PERMISSIVE else [])]
+    own = [name for name in own if name not in without]
+    chosen = select_columns(options.source, own, asked, DEFAULT_COLUMNS.union(names))
+    return RowOptions(columns=chosen, decoded=tuple(decoded), mode=mode)
 
 
 def _decoded_columns(options: Options) -> Iterator[DecodedColumnSpec]:
     """Yield the columns decoded from keys and values that the options of a source request."""
-    for name, message, version in (
-        ("decodedKey", options.text("keyMessage"), options.version("keyVersion")),
-        ("decodedValue", options.text("valueMessage", options.text("message")), options.version("valueVersion")),
-    ):
-        if message is not None:
-            yield DecodedColumnSpec(name, resolve_message(message), version)
+    for part, message in (("key", None), ("value", options.text("message"))):
+        name, version = options.text(f"{part}Message", message), options.version(f"{part}Version")
+        if name is not None:
+            yield DecodedColumnSpec(f"decoded{part.title()}", part, resolve_message(name), version)
 
 
 def _with_paths(decoded: DecodedColumnSpec, asked: Sequence[str]) -> DecodedColumnSpec:
@@ -127,7 +125,7 @@ class KafkaLogSource(FileSource):
     """The data source ``kafka-log``; the documentation of Spark sources describes its options and columns."""
 
     label = "kafka-log"
-    reader_type = KafkaLogReader
+    reader_type: ClassVar = KafkaLogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a table. The mode append adds partitions; the mode overwrite also replaces them."""
@@ -137,7 +135,4 @@ class KafkaLogSource(FileSource):
 class ObservedLogSource(KafkaLogSource):
     """The same source for a session that passes filters. Without this, Spark refuses readers with ``pushFilters``."""
 
-    def table(self, options: Options) -> Any:
-        """Return the reader of a table. Streams have no filters."""
-        stream_options(options)
-        return FilterObserver(options)
+    reader_type = FilterObserver

@@ -7,25 +7,24 @@ batches, and damage that may have contained records of it. ``kafka_msgs.columns`
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import evolve, frozen
-from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
-from kafka_msgs.columns import decode_column, record_schema, walk_record_table
+from kafka_msgs.columns import decode_column, walk_record_table
 from kafka_msgs.columns.decode import error_texts
 from kafka_msgs.columns.log_table import (
-    DEFAULT_COLUMNS,
     FROM_RECORDS,
     BatchSelection,
+    column_type,
     damage_row,
     fault_in_file,
     log_rows,
-    select_columns,
 )
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
@@ -41,28 +40,18 @@ from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow
 from kafka_msgs.spark.sources.splits import FilePart, OffsetRange, is_cut_tail
 from kafka_msgs.spark.spark_types import ERROR, arrow_schema, schema_of, spark_type
 
-__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "column_type", "log_columns", "rows_of"]
-
-_KEYS_AND_VALUES: Final = {"decodedKey": "key", "decodedValue": "value"}
-_USUAL: Final = DEFAULT_COLUMNS.union(_KEYS_AND_VALUES)
-"""The default columns: the columns of every log, and the columns decoded from keys and values."""
-
-_HEADERS: Final = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+__all__ = ["DecodedColumnSpec", "PartRows", "RowMaker", "RowOptions", "rows_of"]
 
 
 @frozen
 class DecodedColumnSpec:
-    """A column that the source decodes from the bytes of another column, as a given message."""
+    """A column that the source decodes from the bytes of the record column ``source``, as a given message."""
 
     name: str
+    source: str
     message: type[Message]
     version: int | None
     columns: tuple[str, ...] | None = None
-
-    @property
-    def source(self) -> str:
-        """The record column with the bytes."""
-        return _KEYS_AND_VALUES[self.name]
 
     @property
     def type(self) -> StructType:
@@ -85,32 +74,8 @@ class RowOptions:
     @property
     def schema(self) -> StructType:
         """The columns of the rows."""
-        found: dict[str, DataType] = {each.name: each.type for each in self.decoded}
-        return StructType([StructField(name, found.get(name) or column_type(name)) for name in self.columns])
-
-
-def log_columns(
-    asked: Sequence[str] | None,
-    mode: str,
-    decoded: Sequence[DecodedColumnSpec] = (),
-    *,
-    source: str = "kafka-log",
-    without: Container[str] = (),
-) -> tuple[str, ...]:
-    """Return the columns to read, in order. Raises ``UnknownColumnError`` for a column that does not exist.
-
-    ``without`` contains columns that the source does not support.
-    """
-    own = ["topic", "partition", *FROM_RECORDS, *(each.name for each in decoded), "file"]
-    own = [name for name in own if name not in without] + ([ERROR] if mode == PERMISSIVE else [])
-    return select_columns(source, own, asked, _USUAL)
-
-
-def column_type(name: str) -> DataType:
-    """Return the type of a column that needs no decoding."""
-    if name in FROM_RECORDS:
-        return _HEADERS if name == "headers" else spark_type(record_schema([FROM_RECORDS[name]]).types[0])
-    return spark_type(pa.int32() if name == "partition" else pa.string())
+        own: dict[str, DataType] = {each.name: each.type for each in self.decoded}
+        return StructType([StructField(name, own.get(name) or spark_type(column_type(name))) for name in self.columns])
 
 
 def rows_of(part: FilePart, reading: RowOptions) -> Iterator[pa.RecordBatch]:
@@ -203,11 +168,10 @@ class PartRows:
         fault = fault_in_file(error, self._part.file.name, self._shift)
         if self._reading.mode == PERMISSIVE:
             yield damage_row(self._maker.schema, self._known, fault)
-        elif self._reading.mode == FAILFAST and not self._is_being_written(fault):
+        elif self._reading.mode == FAILFAST and not (
+            self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
+        ):
             raise fault from fault.__cause__
-
-    def _is_being_written(self, fault: LogFileError) -> bool:
-        return self._part.may_be_cut and is_cut_tail(fault, self._part.file.size)
 
 
 def _walk_range(

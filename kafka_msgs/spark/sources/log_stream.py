@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -100,20 +100,10 @@ class _TailedPartition:
                 return min(found, self.stable)
         return self.stable
 
-    def resume_at(self, offset: int) -> tuple[int, str | None]:
-        """Return the offset to resume from after a read up to ``offset``, and the lost records, if any."""
-        if self.end < offset:
-            return self.end, f"it ends at offset {self.end}, before offset {offset}"
-        if offset < self.first:
-            return self.first, f"it begins at offset {self.first}, after offset {offset}"
-        return offset, None
-
     def _lookups(self) -> Iterator[tuple[SegmentLookup, int]]:
         """Yield a lookup for each segment, and the base offset of the next segment."""
-        for file, after in pairwise([*self.files, None]):
-            if file is not None:
-                end = LARGEST if after is None else after.base_offset or 0
-                yield SegmentLookup(file, end), end
+        for file, end in zip(self.files, [*(after.first for after in self.files[1:]), LARGEST], strict=True):
+            yield SegmentLookup(file, end), end
 
 
 @frozen
@@ -169,12 +159,17 @@ class _TailedLog:
         return found
 
     def _resume_at(self, place: Place, offset: int, topic_id: str | None) -> tuple[int | None, str | None]:
+        """Return the offset to resume from after a read up to ``offset``, and the lost records, if any."""
         partition, now = self.partitions.get(place), self.topic_ids.get(place[0])
         if partition is None:
             return None, "it is not there any more"
         if topic_id is not None and now is not None and topic_id != now:
             return partition.first, f"the topic was created again: its id is {now}, and was {topic_id}"
-        return partition.resume_at(offset)
+        if partition.end < offset:
+            return partition.end, f"it ends at offset {partition.end}, before offset {offset}"
+        if offset < partition.first:
+            return partition.first, f"it begins at offset {partition.first}, after offset {offset}"
+        return offset, None
 
 
 def _place(file: LogFile) -> Place | None:

@@ -145,13 +145,9 @@ class LogWriter(DataSourceArrowWriter):
             finally:
                 lock.release()
         finally:
-            self._remove()
+            self.abort(messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the written partitions."""
-        self._remove()
-
-    def _remove(self) -> None:
         """Remove the staged output, after renaming it so that running tasks cannot add to it."""
         gone = self.staging.with_name(f"{self.staging.name}-gone")
         with suppress(FileNotFoundError):

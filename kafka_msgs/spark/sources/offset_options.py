@@ -13,7 +13,7 @@ from contextlib import suppress
 from math import ceil, floor
 from typing import Any, Final, TypeAlias, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
@@ -49,19 +49,19 @@ class StartingOffsets:
     """A start or end position: ``EARLIEST``, ``LATEST``, a time in ms since the epoch, or offsets or times by place.
 
     Partitions that are not in ``offsets`` or ``times`` start or end at ``time``. Values of ``offsets`` may also be
-    ``EARLIEST`` and ``LATEST``.
+    ``EARLIEST`` and ``LATEST``. The names of the options start with ``prefix``, which is ``starting`` or ``ending``.
     """
 
     time: int
     offsets: Mapping[Place, int] = field(factory=dict)
     times: Mapping[Place, int] = field(factory=dict)
+    prefix: str = _START
 
     @classmethod
     def of(cls, options: Options, prefix: str, default: int) -> StartingOffsets:
-        """Return the position from the options of a ``prefix``, which is ``starting`` or ``ending``.
+        """Return the position from the options with a prefix: ``Offsets``, ``Timestamp`` or ``OffsetsByTimestamp``.
 
-        The options are ``Offsets``, ``Timestamp`` and ``OffsetsByTimestamp``. Raises ``OptionError``, including for two
-        of them.
+        Raises ``OptionError``, including for two of them.
         """
         given = {kind: text for kind in _FORMS if (text := options.text(prefix + kind)) is not None}
         if len(given) > 1:
@@ -69,18 +69,18 @@ class StartingOffsets:
             options.refuse(prefix + second, f"it excludes {prefix}{first}")
         for kind, text in given.items():
             try:
-                found = _parsed(kind, text, default)
+                found = evolve(_parsed(kind, text, default), prefix=prefix)
             except (ValueError, AttributeError, TypeError, RecursionError):
                 options.refuse(prefix + kind, _FORMS[kind])
             if any(offset < EARLIEST for offset in found.offsets.values()):
                 options.refuse(prefix + kind, "an offset is not negative")
             return found
-        return cls(default)
+        return cls(default, prefix=prefix)
 
-    def option(self, prefix: str) -> str:
-        """Return the name of the option with this position."""
+    def error(self, source: str, reason: str) -> OptionError:
+        """Return the error that refuses the option with this position."""
         kind = "OffsetsByTimestamp" if self.times else "Timestamp" if self.time >= 0 else "Offsets"
-        return f"{prefix}{kind}"
+        return OptionError(source=source, option=f"{self.prefix}{kind}", value=None, reason=reason)
 
     def at(self, place: Place) -> int:
         """Return the offset or the time of a partition, ``EARLIEST`` or ``LATEST``."""
@@ -97,6 +97,9 @@ class StartingOffsets:
                 if (found := segment.first_at(known)) is not None:
                     return found
         return LARGEST
+
+
+_NO_END: Final = StartingOffsets(LATEST, prefix=_END)
 
 
 def _parsed(kind: str, text: str, default: int) -> StartingOffsets:
@@ -121,36 +124,31 @@ class OffsetBounds:
     """The start and end positions of a read in each partition."""
 
     starting: StartingOffsets = StartingOffsets(EARLIEST)
-    ending: StartingOffsets = StartingOffsets(LATEST)
+    ending: StartingOffsets = _NO_END
 
     @classmethod
     def of(cls, options: Options) -> OffsetBounds:
         """Parse the options. Raises ``OptionError``."""
         return cls(StartingOffsets.of(options, _START, EARLIEST), StartingOffsets.of(options, _END, LATEST))
 
-    def _positions(self) -> tuple[tuple[str, StartingOffsets], ...]:
-        return (_START, self.starting), (_END, self.ending)
-
     def check_table(self, source: str) -> None:
         """Raise ``OptionError`` for bounds that are invalid for a table."""
-        for prefix, position in self._positions():
-            wrong, reason = _REFUSED[prefix]
+        for position in (self.starting, self.ending):
+            wrong, reason = _REFUSED[position.prefix]
             if wrong in (position.time, *position.offsets.values()):
-                raise OptionError(source=source, option=f"{prefix}Offsets", value=None, reason=reason)
+                raise position.error(source, reason)
 
     def check_stream(self, source: str) -> None:
         """Raise ``OptionError`` for bounds that are invalid for a stream, which has no end."""
-        if self.ending != StartingOffsets(LATEST):
-            reason = "a stream does not end"
-            raise OptionError(source=source, option=self.ending.option(_END), value=None, reason=reason)
+        if self.ending != _NO_END:
+            raise self.ending.error(source, "a stream does not end")
 
     def check_places(self, source: str, there: Container[tuple[str | None, int | None]]) -> None:
         """Raise ``OptionError`` for a partition in the options that is not ``there``."""
-        for prefix, position in self._positions():
+        for position in (self.starting, self.ending):
             for topic, number in (*position.offsets, *position.times):
                 if (topic, number) not in there:
-                    reason = f"there is no partition {topic}-{number}"
-                    raise OptionError(source=source, option=position.option(prefix), value=None, reason=reason)
+                    raise position.error(source, f"there is no partition {topic}-{number}")
 
 
 def offsets_in(value: Any) -> dict[Place, int]:

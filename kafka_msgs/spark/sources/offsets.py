@@ -54,6 +54,7 @@ class OffsetsReader(InternalReader):
     """Reads the records of ``__consumer_offsets``."""
 
     topic = _TOPIC
+    types: ClassVar = {each.name: each for each in _TYPES.values()}
     columns: ClassVar[Mapping[str, DataType | str | None]] = {
         "recordType": _TEXT,
         "version": ShortType(),
@@ -78,10 +79,6 @@ class OffsetsReader(InternalReader):
     }
     usual_form = BINARY
 
-    def types(self) -> Mapping[str, RecordType]:
-        """Return the record types by name."""
-        return {each.name: each for each in _TYPES.values()}
-
     def typed(self, log: pa.RecordBatch) -> TypedRows:
         """Return the record types of log rows, from their keys; for control records, the transaction result."""
         key, value, control = (log.column(name) for name in ("key", "value", "control"))
@@ -99,12 +96,12 @@ class OffsetsReader(InternalReader):
 
     def own_columns(self, typed: TypedRows) -> tuple[dict[str, pa.Array], list[pa.StringArray]]:
         """Return the group of each record, and the fields of commits."""
-        count, types = len(typed.names), self.types()
+        count = len(typed.names)
         found: dict[str, list[tuple[pa.UInt64Array, pa.Array]]] = {}
         wrong: list[pa.StringArray] = []
-        for name in types.keys() & set(typed.present()):
-            places = typed.places(name)
-            for part, message, wanted in self._wanted(types[name]):
+        for name in self.types.keys() & set(typed.names.unique().to_pylist()):
+            places = pc.indices_nonzero(typed.are(name))
+            for part, message, wanted in self._wanted(self.types[name]):
                 values, errors = decoded(getattr(typed, part).take(places), message, part, tuple(wanted.values()))
                 for column, place in wanted.items():
                     content = pc.struct_field(values, place)

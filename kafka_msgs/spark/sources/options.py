@@ -43,7 +43,7 @@ _OWN_SCHEMA: Final = (
 _COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE: Final = re.compile(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-_DIGITS: Final = 10
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
 _DURATION: Final = re.compile(r"([0-9]{1,12})\s*(us|ms|s|min|m|h|d|)", re.IGNORECASE)
 _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 """The units of a duration in seconds. As in Spark, a number without a unit is in milliseconds."""
@@ -57,6 +57,7 @@ _COPY: Final = "option."
 """The prefix of the copies of options that Spark passes with them."""
 _NOTE: Final = "kafka_msgs.options"
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 class Options:
@@ -77,11 +78,13 @@ class Options:
         self._asked.append(name)
         return self._given.get(name.lower(), default)
 
-    def _parsed(self, name: str, parse: Callable[[str], T | None], reason: str) -> T | None:
-        """Return the parsed value of an option, or None without the option. Refuses a value that parses to None."""
+    def _parsed(self, name: str, parse: Callable[[str], T | None], reason: str, default: D) -> T | D:
+        """Return the parsed value of an option, or the default without it. Refuses a value that parses to None."""
         given = self.text(name)
-        found = None if given is None else parse(given)
-        if given is not None and found is None:
+        if given is None:
+            return default
+        found = parse(given)
+        if found is None:
             self.refuse(name, reason)
         return found
 
@@ -100,15 +103,15 @@ class Options:
     def paths(self) -> tuple[str, ...]:
         """Return the paths of ``load``: a single path, with any characters, or the list that Spark passes."""
         single = self.text("path")
-        several = self._parsed("paths", _json_texts, 'a JSON list of texts is needed, such as ["a", "b"]')
-        found = [*([] if single is None else [single]), *(several or ())]
+        several = self._parsed("paths", _json_texts, 'a JSON list of texts is needed, such as ["a", "b"]', [])
+        found = several if single is None else [single, *several]
         if not found or not all(found):
             self.refuse("path", _NO_PATH)
         return tuple(found)
 
     def names(self, name: str) -> tuple[str, ...] | None:
         """Return the names in a comma-separated text, or None without the option."""
-        return self._parsed(name, _names, "at least one name is needed")
+        return self._parsed(name, _names, "at least one name is needed", None)
 
     def columns(self, own: Sequence[str], usual: Iterable[str]) -> tuple[str, ...]:
         """Return the columns among a table's ``own`` that ``columns`` requests, or the ``usual`` ones, in order.
@@ -119,20 +122,16 @@ class Options:
 
     def numbers(self, name: str) -> tuple[int, ...] | None:
         """Return the numbers in a comma-separated text, or None without the option."""
-        if self.names(name) is None:
-            return None
-        return self._parsed(name, _numbers, "numbers with commas between them are needed, such as 0,1,5")
+        return self._parsed(name, _numbers, "numbers with commas between them are needed, such as 0,1,5", None)
 
     def flag(self, name: str, default: bool) -> bool:
         """Return whether an option is ``true`` or ``false``."""
-        found = self._parsed(name, lambda text: _FLAGS.get(text.lower()), "it is true or false")
-        return default if found is None else found
+        return self._parsed(name, lambda text: _FLAGS.get(text.lower()), "it is true or false", default)
 
-    def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
+    def choice(self, name: str, choices: tuple[str, ...], default: D) -> str | D:
         """Return the chosen one of ``choices``, ignoring case."""
         known = {each.lower(): each for each in choices}
-        found = self._parsed(name, lambda text: known.get(text.lower()), f"it is one of {', '.join(choices)}")
-        return default if found is None else found
+        return self._parsed(name, lambda text: known.get(text.lower()), f"it is one of {', '.join(choices)}", default)
 
     def mode(self) -> str:
         """Return the handling of unreadable data."""
@@ -140,23 +139,23 @@ class Options:
 
     def isolation(self) -> str | None:
         """Return the isolation level, or None without the option."""
-        return self.choice("isolation", ("read_uncommitted", READ_COMMITTED), "") or None
+        return self.choice("isolation", ("read_uncommitted", READ_COMMITTED), None)
 
     def size(self, name: str, default: int) -> int:
         """Return a number of bytes, at least 1; ``32m`` and ``32 MB`` are 32 times 2 to the 20th."""
-        return self._parsed(name, _bytes, "a number of bytes such as 32m is needed") or default
+        return self._parsed(name, _bytes, "a number of bytes such as 32m is needed", default)
 
     def count(self, name: str) -> int | None:
         """Return a number from 1 to 999999999, or None without the option."""
-        return self._parsed(name, _count, "a number from 1 to 999999999 is needed")
+        return self._parsed(name, _count, "a number from 1 to 999999999 is needed", None)
 
     def duration(self, name: str) -> float | None:
         """Return a duration in seconds, or None without the option."""
-        return self._parsed(name, _duration, "a duration such as 30s or 15m is needed")
+        return self._parsed(name, _duration, "a duration such as 30s or 15m is needed", None)
 
     def version(self, name: str) -> int | None:
         """Return the version of a message, or None without the option."""
-        return self._parsed(name, lambda text: int(text) if text.isdecimal() else None, "a version is needed")
+        return self._parsed(name, lambda text: int(text) if text.isdecimal() else None, "a version is needed", None)
 
     def done(self) -> None:
         """Refuse options that were not requested, so that misspelt options are noticed."""
@@ -187,8 +186,8 @@ def _names(text: str) -> tuple[str, ...] | None:
 
 
 def _numbers(text: str) -> tuple[int, ...] | None:
-    names = _names(text) or ()
-    return tuple(map(int, names)) if all(each.isdecimal() and len(each) <= _DIGITS for each in names) else None
+    names = _names(text)
+    return tuple(map(int, names)) if names and all(map(_NUMBER.fullmatch, names)) else None
 
 
 def _bytes(text: str) -> int | None:
