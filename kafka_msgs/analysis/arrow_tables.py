@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import define, field
 
-__all__ = ["ReducingBuffer", "aggregated", "group_rows_by", "one_array", "replaced"]
+__all__ = ["ReducingBuffer", "aggregated", "begins", "group_rows_by", "one_array", "replaced"]
 
 _MANY: Final = 1 << 16
 
@@ -18,6 +19,11 @@ R = TypeVar("R", pa.Table, pa.RecordBatch)
 def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return a column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def begins(values: pa.Array) -> pa.Array:
+    """Return whether each row differs from the previous row; True for the first row."""
+    return pa.concat_arrays([pa.array([True] * bool(len(values)), pa.bool_()), pc.not_equal(values[1:], values[:-1])])
 
 
 def replaced(rows: R, **columns: pa.Array | pa.ChunkedArray) -> R:
@@ -60,6 +66,7 @@ class ReducingBuffer:
 
     def all(self) -> pa.Table:
         """Return all rows, reduced."""
-        self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
-        self._new, self._count = [], 0
+        if self._new:
+            self.rows = self.reduce(pa.concat_tables([self.rows, *self._new]))
+            self._new, self._count = [], 0
         return self.rows

@@ -11,7 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "begins", "same_batch"]
+from kafka_msgs.analysis.arrow_tables import begins
+
+__all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "same_batch"]
 
 BATCH_COLUMNS: Final = ("headers", "batch_size", "codec")
 """The record columns needed in addition to ``RECORD_COLUMNS`` of the partition reader."""
@@ -97,11 +99,6 @@ def batch_rows(records: pa.RecordBatch, segment: int, file: str) -> pa.Table:
         "first": pa.repeat(pa.scalar(False), len(starts)),
     }
     return pa.table({name: found[name] for name in ROWS.names}).cast(ROWS)
-
-
-def begins(values: pa.Array) -> pa.Array:
-    """Return whether each row differs from the previous row; True for the first row."""
-    return pa.concat_arrays([pa.array([True] * bool(len(values)), _BOOL), pc.not_equal(values[1:], values[:-1])])
 
 
 def same_batch(one: pa.Table, other: pa.Table) -> pa.Table | None:

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import one_array, replaced
-from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS, begins
+from kafka_msgs.analysis.arrow_tables import begins, one_array, replaced
+from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS
 from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.offset_tables import to_timestamps
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers

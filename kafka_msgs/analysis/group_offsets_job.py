@@ -20,6 +20,8 @@ from attrs import define, evolve, field, frozen
 from kafka_msgs.analysis.arrow_tables import aggregated, one_array, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
 from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
+from kafka_msgs.analysis.commit_windows import ROWS as WINDOW_ROWS
+from kafka_msgs.analysis.commit_windows import WINDOWS, CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.group_placement import is_stale, placed
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
@@ -34,6 +36,7 @@ from kafka_msgs.analysis.offset_tables import (
     groups_with_offsets,
     to_timestamps,
     with_first_commits,
+    with_windows,
 )
 from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
@@ -86,7 +89,9 @@ _TOTALS: Final = {
     "ahead": "sum",
     "commitTimestampMs": "max",
 }
-_WORST_ROWS: Final = pa.schema([*OFFSETS, ("firstCommitMs", pa.int64()), ("firstCommitOffset", pa.int64())])
+_WORST_ROWS: Final = pa.schema(
+    [*OFFSETS, ("firstCommitMs", pa.int64()), ("firstCommitOffset", pa.int64()), WINDOWS.field("window")]
+)
 _BY_LOG: Final = ("group", "topic", "logPartition", "stale")
 _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
 _WORST: Final = [("lag", "descending"), *_BY_KEY]
@@ -146,7 +151,12 @@ def _start(history: bool, output: TaskOutput, of: LogRange, saved: SavedState | 
 
 
 def _state_tables(history: bool) -> dict[str, pa.Schema]:
-    return {"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})}
+    return {
+        "rows": ROWS,
+        "hours": HOURS,
+        "windows": WINDOW_ROWS,
+        **({"waiting": HISTORY, "markers": MARKERS} if history else {}),
+    }
 
 
 def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
@@ -162,6 +172,8 @@ class GroupOffsets:
         self._output = output
         tables = {} if saved is None else saved.tables
         self._hours = CommitHours(tables.get("hours", HOURS.empty_table()))
+        windows = rows_since(tables.get("windows", WINDOW_ROWS.empty_table()), of.bases[0] if of.bases else 0)
+        self._windows = CommitWindows(windows, open_start=of.sequence > 0)
         if saved is None:
             self._offsets = CommittedOffsets.of_range() if of.sequence else CommittedOffsets()
         else:
@@ -176,6 +188,7 @@ class GroupOffsets:
         found = classify(records, file, segment)
         self._offsets.add(found)
         self._hours.add(found)
+        self._windows.add(found)
         if self._history is not None:
             self._history.add(found, file)
         return numbered(found.problems, self._range.number)
@@ -184,13 +197,14 @@ class GroupOffsets:
         """Add the state of the next range."""
         self._offsets = self._offsets.merge(later._offsets)
         self._hours.merge(later._hours)
+        self._windows.merge(later._windows)
         if self._history is not None and later._history is not None:
             self._history.merge(later._history)
 
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         rows, counts = self._offsets.checkpoint()
-        tables = {"rows": rows, "hours": self._hours.hours}
+        tables = {"rows": rows, "hours": self._hours.hours, "windows": self._windows.checkpoint()}
         if self._history is not None:
             self._history.end()
             tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
@@ -217,7 +231,7 @@ class GroupOffsets:
             hours=self._hours.hours,
             own_groups=_own_groups(survivors, number, partitions),
             lags=offsets.lags(),
-            worst=with_first_commits(offsets.worst, survivors),
+            worst=with_windows(with_first_commits(offsets.worst, survivors), self._windows.windows()),
             pending=_first_of(pending, _BY_KEY, REPORT_ROWS),
         )
 
@@ -254,7 +268,7 @@ class GroupStarts:
         offsets = _OffsetWriter(self._output)
         for batch in self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches():
             offsets.write(batch)
-        worst = with_first_commits(offsets.worst, ROWS.empty_table())
+        worst = with_windows(with_first_commits(offsets.worst, ROWS.empty_table()), WINDOWS.empty_table())
         return GroupOffsetsSummary(rows={"offsets": offsets.count}, starts=offsets.lags(), worst=worst)
 
 

@@ -14,10 +14,18 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.timestamps import LogTimestamps
+from kafka_msgs.log.timestamps import LogTimestamps, Places, with_log_times
 from kafka_msgs.report.metric_definitions import LagStatus
 
-__all__ = ["STATUS_RULES", "LagHistory", "LagWindow", "Observation", "StatusRule", "with_statuses"]
+__all__ = [
+    "STATUS_RULES",
+    "LagHistory",
+    "LagWindow",
+    "Observation",
+    "StatusRule",
+    "with_statuses",
+    "with_times_and_statuses",
+]
 
 WINDOW: Final = 10
 """The default number of observations in a window."""
@@ -121,12 +129,20 @@ class LagHistory:
     """The latest observations of a group in one partition: at most ``size``, one per ``distance_ms`` of time.
 
     Of several observations in the same span of ``distance_ms``, the one with the highest position counts. The content
-    is therefore independent of the order in which observations and histories are added.
+    is therefore independent of the order in which observations are added.
     """
 
     size: int = WINDOW
     distance_ms: int = DISTANCE_MS
     _by_slot: dict[int, Observation] = field(factory=dict)
+
+    @classmethod
+    def from_window(cls, window: Iterable[Mapping[str, int]]) -> LagHistory:
+        """Return the history with the commits in a window of ``commit_windows.WINDOWS``."""
+        history = cls()
+        for commit in window:
+            history.add(Observation(**commit))
+        return history
 
     def add(self, observation: Observation) -> None:
         """Add an observation."""
@@ -134,15 +150,6 @@ class LagHistory:
         self._by_slot[slot] = max(self._by_slot.get(slot, observation), observation, key=lambda each: each[:3])
         if len(self._by_slot) > self.size:
             del self._by_slot[min(self._by_slot)]
-
-    def merge(self, other: LagHistory) -> None:
-        """Add the observations of another history of the same partition."""
-        for observation in other._by_slot.values():
-            self.add(observation)
-
-    def drop_before(self, position: int) -> None:
-        """Remove the observations before a position: those before the deletion of the committed offset."""
-        self._by_slot = {slot: each for slot, each in self._by_slot.items() if each.position >= position}
 
     @property
     def observations(self) -> list[Observation]:
@@ -176,12 +183,30 @@ def with_statuses(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of committed offsets with their ``status`` at a time in milliseconds.
 
-    A row has ``topic``, ``lag``, ``endOffset``, the column ``partition``, and ``history``, None without commits. The
+    A row has ``topic``, ``lag``, ``endOffset``, the column ``partition``, and ``window``, None without commits. The
     lags at earlier commits are looked up in the logs.
     """
     for row in rows:
-        history, log = row["history"] or LagHistory(), logs.get((row["topic"], row[partition]))
+        history, log = LagHistory.from_window(row["window"] or ()), logs.get((row["topic"], row[partition]))
         yield {**row, "status": history.status(now, row["lag"], _lags_in(log, row["endOffset"])).name}
+
+
+def with_times_and_statuses(
+    rows: Iterable[Mapping[str, Any]], places: Places
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Return rows of ``kafka_msgs.report.sections.lag`` with times and statuses from logs, and the newest time.
+
+    A row has a ``window``, None without commits. Without any window, the rows have no status. The lags at earlier
+    commits are looked up in the same logs as the times, those of the largest lags. Raises ``OSError``.
+    """
+    given = list(rows)
+    logs = {place: places[place] for place in {(row["topic"], row["topicPartition"]) for row in given} & places.keys()}
+    timed, as_of = with_log_times(given, logs)
+    if any(row["window"] for row in given):
+        looked_up = {(row["topic"], row["topicPartition"]) for row in timed if "unreadMs" in row}
+        read = {place: logs[place] for place in looked_up}
+        timed = list(with_statuses(timed, as_of or 0, read, "topicPartition"))
+    return timed, as_of
 
 
 def _lags_in(log: LogTimestamps | None, end: int | None) -> LagAt | None:

@@ -36,6 +36,7 @@ __all__ = [
     "pending_offsets",
     "to_timestamps",
     "with_first_commits",
+    "with_windows",
 ]
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
@@ -199,6 +200,15 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
     at = pc.index_in(_places(offsets), _places(columns).combine_chunks())
     found = offsets.append_column("firstCommitMs", columns["commitTimestampMs"].take(at))
     return found.append_column("firstCommitOffset", columns["committedOffset"].take(at))
+
+
+def with_windows(offsets: pa.Table, windows: pa.Table) -> pa.Table:
+    """Return rows of ``committed_offsets`` with their ``window`` of commits, null without commits.
+
+    ``windows`` has the columns of ``commit_windows.WINDOWS``.
+    """
+    at = pc.index_in(_places(offsets), one_array(_places(windows)))
+    return offsets.append_column(windows.schema.field("window"), windows["window"].take(at))
 
 
 def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import field, frozen
 
-from kafka_msgs.analysis.arrow_tables import one_array, replaced
-from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
+from kafka_msgs.analysis.arrow_tables import begins, one_array, replaced
+from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, same_batch
 from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, MARKERS, BatchTableWriter, directory_of
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.hourly_stats import (

@@ -50,11 +50,13 @@ _ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
 class ClassifiedRecords:
     """Records by role. ``commits`` have their keys in the current format; ``groups`` contains the group of each commit.
 
-    ``rows`` contains all rows for ``LiveRecords``. Rows of the same role keep their log order.
+    ``values`` contains the offset and the time of each commit, null for deletions. ``rows`` contains all rows for
+    ``LiveRecords``. Rows of the same role keep their log order.
     """
 
     commits: pa.Table
     groups: pa.Array
+    values: pa.StructArray
     others: pa.Table
     markers: pa.Table
     problems: pa.Table
@@ -72,10 +74,10 @@ def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> Classified
     """
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
-    commits, groups, unreadable = _commits(records.filter(is_commit), file, segment)
+    commits, groups, values, unreadable = _commits(records.filter(is_commit), file, segment)
     others, keyless = _classify_groups(records, file, segment)
     markers = _markers(records.filter(control), segment)
-    return ClassifiedRecords(commits, groups, others, markers, _joined([unreadable, keyless]))
+    return ClassifiedRecords(commits, groups, values, others, markers, _joined([unreadable, keyless]))
 
 
 def _classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
@@ -121,24 +123,24 @@ def _decoding_texts(column: pa.Array, message: type[Message]) -> pa.StringArray:
     return _texts(decode_column(column, message, columns=names), message)
 
 
-def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:
-    """Return the readable commits, the group of each, and the problems of the unreadable commits."""
+def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.StructArray, pa.Table]:
+    """Return the readable commits, the group and the value of each, and the problems of the unreadable commits."""
     keys = records.column("key")
     if pc.any(pc.equal(pc.binary_slice(keys, 0, 2), _OLDEST)).as_py():
         # The oldest keys and values use today's layout; only the leading number of the key differs.
         keys = pc.binary_replace_slice(keys, 0, 2, _COMMIT)
         records = records.set_column(records.schema.get_field_index("key"), "key", keys)
     read = decode_column(keys, OffsetCommitKey, columns=["group"])
-    values = decode_column(records.column("value"), OffsetCommitValue, columns=["offset"])
-    groups, problems = read.values.field("group"), PROBLEMS.empty_table()
-    if read.error_count or values.error_count:
-        texts = pc.coalesce(_texts(read, OffsetCommitKey), _texts(values, OffsetCommitValue))
+    written = decode_column(records.column("value"), OffsetCommitValue, columns=["offset", "commit_timestamp"])
+    groups, values, problems = read.values.field("group"), written.values, PROBLEMS.empty_table()
+    if read.error_count or written.error_count:
+        texts = pc.coalesce(_texts(read, OffsetCommitKey), _texts(written, OffsetCommitValue))
         sound, bad = texts.is_null(), texts.is_valid()
         problems = _problems(records.filter(bad), texts.filter(bad), file)
-        records, groups = records.filter(sound), groups.filter(sound)
+        records, groups, values = records.filter(sound), groups.filter(sound), values.filter(sound)
     waits = pc.and_(records.column("is_transactional"), records.column("value").is_valid())
     roles = pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))
-    return _rows(records, roles, segment), groups, problems
+    return _rows(records, roles, segment), groups, values, problems
 
 
 def _texts(column: DecodedColumn, message: type[Message]) -> pa.StringArray:

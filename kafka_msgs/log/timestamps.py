@@ -21,6 +21,7 @@ from kafka_msgs.records import ReadOptions, RecordBatch
 __all__ = [
     "LocalTimes",
     "LogTimestamps",
+    "Places",
     "newest_of",
     "with_log_times",
 ]
