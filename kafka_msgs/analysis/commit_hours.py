@@ -10,12 +10,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated, replaced
+from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated, columns, replaced
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
 
-__all__ = ["HOURS", "SHOWN_HOURS", "CommitHours"]
+__all__ = ["HOURS", "SHOWN_HOURS", "CommitHours", "summed_hours"]
 
-HOURS: Final = pa.schema([("group", pa.string()), ("hour", pa.int64()), ("commits", pa.int64())])
+HOURS: Final = pa.schema([*columns("group"), ("hour", pa.int64()), ("commits", pa.int64())])
 """The number of offsets that each group committed per hour. ``hour`` is its start in milliseconds since the epoch, and
 null for all hours before the latest ``SHOWN_HOURS``."""
 SHOWN_HOURS: Final = 24 * 31
@@ -27,7 +27,7 @@ class CommitHours:
     """Counts the commits of a partition by group and hour."""
 
     def __init__(self, hours: pa.Table | None = None) -> None:
-        self._counts = ReducingBuffer(HOURS.empty_table() if hours is None else hours, _summed, _BUFFER)
+        self._counts = ReducingBuffer(HOURS.empty_table() if hours is None else hours, summed_hours, _BUFFER)
 
     def add(self, found: ClassifiedRecords) -> None:
         """Count commits."""
@@ -51,7 +51,7 @@ def _by_hour(rows: pa.Table) -> pa.Table:
     return aggregated(rows, ["group", "hour"], {"commits": "sum"}).select(HOURS.names).cast(HOURS)
 
 
-def _summed(rows: pa.Table) -> pa.Table:
+def summed_hours(rows: pa.Table) -> pa.Table:
     """Return one row per group and hour, in which all old hours of a group are one."""
     oldest = (pc.max(rows["hour"]).as_py() or 0) - (SHOWN_HOURS - 1) * _HOUR_MS
     recent = pc.if_else(pc.greater_equal(rows["hour"], oldest), rows["hour"], None)

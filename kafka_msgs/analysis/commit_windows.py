@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import ReducingBuffer, begins, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import ReducingBuffer, begins, columns, one_array, replaced
 from kafka_msgs.analysis.lag_status import DISTANCE_MS, WINDOW
 from kafka_msgs.analysis.live_records import (
     ABORTS,
@@ -23,7 +23,6 @@ from kafka_msgs.analysis.live_records import (
     first_end_markers,
     rows_with,
 )
-from kafka_msgs.analysis.live_records import ROWS as RECORDS
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
 from kafka_msgs.columns.decode import decode_column
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
@@ -33,13 +32,11 @@ __all__ = ["ROWS", "WINDOWS", "CommitWindows"]
 _LONG: Final = pa.int64()
 _NO_PRODUCER: Final = -1
 _COMMITS: Final = pa.array([EFFECTIVE, UNDECIDED], pa.int8())
-_OF_RECORD: Final = ("role", "offset", "key", "producer")
-ROWS: Final = pa.schema([*(RECORDS.field(name) for name in _OF_RECORD), ("time", _LONG), ("committed", _LONG)])
+_OF_RECORD: Final = ["role", "offset", "key", "producer"]
+ROWS: Final = columns("role offset key producer time committed")
 """The rows of a state: commits with their time and committed offset, which are null for deletions and markers."""
-_COMMIT: Final = pa.struct([("position", _LONG), ("time", _LONG), ("offset", _LONG)])
-WINDOWS: Final = pa.schema(
-    [("group", pa.string()), ("topic", pa.string()), ("topicPartition", pa.int32()), ("window", pa.list_(_COMMIT))]
-)
+_COMMIT: Final = pa.struct(columns("position time offset"))
+WINDOWS: Final = columns("group topic topicPartition").append(pa.field("window", pa.list_(_COMMIT)))
 """The commits in the window of each offset, by time, with the attributes of an ``Observation``."""
 _BUFFER: Final = 1 << 16
 
@@ -83,8 +80,8 @@ class CommitWindows:
             [one_array(rows[name]) for name in ("offset", "time", "committed")], fields=list(_COMMIT)
         )
         edges = pa.concat_arrays([starts.cast(pa.int32()), pa.array([rows.num_rows], pa.int32())])
-        columns = [keys.field(name) for name in ("group", "topic", "partition")]
-        return pa.Table.from_arrays([*columns, pa.ListArray.from_arrays(edges, commits)], schema=WINDOWS)
+        places = [keys.field(name) for name in ("group", "topic", "partition")]
+        return pa.Table.from_arrays([*places, pa.ListArray.from_arrays(edges, commits)], schema=WINDOWS)
 
     def _reduced(self, rows: pa.Table) -> pa.Table:
         """Return the commits in the windows of the offsets, and of each open transaction."""

@@ -7,24 +7,31 @@ in only one of them. The offsets in other partitions are stale, and do not count
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import aggregated, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import aggregated, columns, filled, named, one_array, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
-from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
+from kafka_msgs.analysis.commit_hours import HOURS, CommitHours, summed_hours
 from kafka_msgs.analysis.commit_windows import ROWS as WINDOW_ROWS
 from kafka_msgs.analysis.commit_windows import WINDOWS, CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.group_placement import is_stale, placed
-from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
+from kafka_msgs.analysis.job import (
+    PROBLEMS_TABLE,
+    REPORT_ROWS,
+    ClusterFacts,
+    Job,
+    LogRange,
+    SavedState,
+    add_summaries,
+)
 from kafka_msgs.analysis.live_records import ROWS, rows_since
 from kafka_msgs.analysis.offset_tables import (
     GROUPS,
@@ -40,7 +47,6 @@ from kafka_msgs.analysis.offset_tables import (
 )
 from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
-from kafka_msgs.errors import LogFileError
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = [
@@ -58,27 +64,8 @@ LOOKED_AT: Final = 10_000
 _TOPIC: Final = "__consumer_offsets"
 _ALL, _PLACED = "groups", "placed groups"
 """The names of two counts: all groups with committed offsets, and the groups whose coordinator serves the partition."""
-OWN_GROUPS: Final = pa.schema(
-    [
-        *(GROUPS.field(name) for name in ("group", "kind", "state", "epoch", "members")),
-        ("logPartition", pa.int32()),
-        ("stale", pa.bool_()),
-    ]
-)
-LAGS: Final = pa.schema(
-    [
-        ("group", pa.string()),
-        ("topic", pa.string()),
-        ("partitions", pa.int64()),
-        ("unknown", pa.int64()),
-        ("lag", pa.int64()),
-        ("largestLag", pa.int64()),
-        ("ahead", pa.int64()),
-        ("commitTimestampMs", pa.int64()),
-        ("logPartition", pa.int32()),
-        ("stale", pa.bool_()),
-    ]
-)
+OWN_GROUPS: Final = columns("group kind state epoch members logPartition stale")
+LAGS: Final = columns("group topic partitions unknown lag largestLag ahead commitTimestampMs logPartition stale")
 """Totals by group, topic and partition of the log: offsets, unknown lags, sum and maximum of lags, distances beyond the
 end, and the last commit."""
 _TOTALS: Final = {
@@ -89,9 +76,7 @@ _TOTALS: Final = {
     "ahead": "sum",
     "commitTimestampMs": "max",
 }
-_WORST_ROWS: Final = pa.schema(
-    [*OFFSETS, ("firstCommitMs", pa.int64()), ("firstCommitOffset", pa.int64()), WINDOWS.field("window")]
-)
+_WORST_ROWS: Final = pa.schema([*OFFSETS, *columns("firstCommitMs firstCommitOffset"), WINDOWS.field("window")])
 _BY_LOG: Final = ("group", "topic", "logPartition", "stale")
 _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
 _WORST: Final = [("lag", "descending"), *_BY_KEY]
@@ -118,6 +103,13 @@ class GroupOffsetsSummary:
     groups: pa.Table = field(factory=GROUPS.empty_table)
 
 
+def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary:
+    """Return the report data of all partitions."""
+    whole = add_summaries([GroupOffsetsSummary(), *found])
+    worst, pending = _first_of(whole.worst, _WORST, LOOKED_AT), _first_of(whole.pending, _BY_KEY, REPORT_ROWS)
+    return evolve(whole, hours=summed_hours(whole.hours), worst=worst, pending=pending)
+
+
 def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
     """Return the job, with or without the history of all commits."""
     tables = {
@@ -126,8 +118,8 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         "groups": TableSpec(GROUPS, partition_by=("kind",)),
         PROBLEMS_TABLE: TableSpec(PROBLEMS),
     }
-    columns = HISTORY.append(pa.field("logPartition", pa.int32()))
-    appended = {HISTORY_TABLE: TableSpec(columns, partition_by=("logPartition",))}
+    committed = pa.schema([*HISTORY, *columns("logPartition")])
+    appended = {HISTORY_TABLE: TableSpec(committed, partition_by=("logPartition",))}
     return Job(
         name="group-offsets",
         topics=(_TOPIC,),
@@ -135,7 +127,6 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         options={"history": history},
         start=partial(_start, history),
         state_tables=_state_tables(history),
-        damage=damage_of,
         needs_facts=True,
         tables={**tables, **(appended if history else {})},
         appended=frozenset([PROBLEMS_TABLE, HISTORY_TABLE]),
@@ -159,28 +150,23 @@ def _state_tables(history: bool) -> dict[str, pa.Schema]:
     }
 
 
-def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
-    """Return the row for an unreadable part of a file."""
-    return {"logPartition": of.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
-
-
 class GroupOffsets:
     """The state of a range of a partition."""
 
     def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
         self._range = of
         self._output = output
-        tables = {} if saved is None else saved.tables
-        self._hours = CommitHours(tables.get("hours", HOURS.empty_table()))
-        windows = rows_since(tables.get("windows", WINDOW_ROWS.empty_table()), of.bases[0] if of.bases else 0)
+        state = SavedState() if saved is None else saved
+        self._hours = CommitHours(state.table("hours", HOURS))
+        windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
         self._windows = CommitWindows(windows, open_start=of.sequence > 0)
         if saved is None:
             self._offsets = CommittedOffsets.of_range() if of.sequence else CommittedOffsets()
         else:
             self._offsets = CommittedOffsets.from_checkpoint(
-                tables["rows"], saved.numbers, of.bases[0] if of.bases else 0, open_start=of.sequence > 0
+                saved.tables["rows"], saved.numbers, of.first_offset, open_start=of.sequence > 0
             )
-        rows = tables.get("waiting", HISTORY.empty_table()), tables.get("markers", MARKERS.empty_table())
+        rows = state.table("waiting", HISTORY), state.table("markers", MARKERS)
         self._history = HistoryWriter(output, of, *rows) if history else None
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
@@ -243,8 +229,8 @@ class GroupStarts:
         self._states = _state_tables(history)
         self._output = output
         self._number = of.number
-        records = STATE_RECORDS.empty_table() if saved is None else saved.tables["rows"]
-        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.bases[0] if of.bases else 0))
+        records = (saved or SavedState()).table("rows", STATE_RECORDS)
+        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.first_offset))
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
@@ -257,10 +243,8 @@ class GroupStarts:
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         records = self._offsets.checkpoint()
-        columns = {field.name: pa.nulls(records.num_rows, field.type) for field in ROWS}
-        columns |= {name: records[name] for name in records.column_names}
-        tables = {name: schema.empty_table() for name, schema in self._states.items()}
-        return SavedState({}, {**tables, "rows": pa.table(columns, schema=ROWS)})
+        rows = filled(ROWS, records.num_rows, named(records))
+        return SavedState({}, {name: each.empty_table() for name, each in self._states.items()} | {"rows": rows})
 
     def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
         """Write the start offsets, and return the report data."""
@@ -274,8 +258,7 @@ class GroupStarts:
 
 def numbered(problems: pa.Table, number: int) -> pa.Table:
     """Return problems with the number of their partition, with the columns of ``PROBLEMS``."""
-    numbers = pa.repeat(pa.scalar(number, pa.int32()), problems.num_rows)
-    return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+    return filled(PROBLEMS, problems.num_rows, named(problems) | {"logPartition": number})
 
 
 def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:
@@ -341,36 +324,9 @@ def _summed(rows: pa.Table, *by: str) -> pa.Table:
 
 def _lag_parts(batch: pa.RecordBatch) -> pa.Table:
     """Return the totals of each row of offsets."""
-    columns = {name: batch[name] for name in LAGS.names if name in batch.schema.names} | {
-        "largestLag": batch["lag"],
-        "partitions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
-        "unknown": batch["lag"].is_null().cast(pa.int64()),
-    }
-    return pa.Table.from_arrays([columns[name] for name in LAGS.names], schema=LAGS)
-
-
-def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary:
-    """Return the report data of all partitions."""
-    rows, counts, hours = Counter[str](), Counter[str](), CommitHours()
-    for each in found:
-        rows.update(each.rows)
-        counts.update(each.counts)
-        hours.merge(CommitHours(each.hours))
-    none = GroupOffsetsSummary()
-
-    def joined(name: str) -> pa.Table:
-        return pa.concat_tables([getattr(none, name), *(getattr(each, name) for each in found)]).combine_chunks()
-
-    return GroupOffsetsSummary(
-        rows=rows,
-        counts=counts,
-        hours=hours.hours,
-        own_groups=joined("own_groups"),
-        lags=joined("lags"),
-        starts=joined("starts"),
-        worst=_first_of(joined("worst"), _WORST, LOOKED_AT),
-        pending=_first_of(joined("pending"), _BY_KEY, REPORT_ROWS),
-    )
+    known = named(batch)
+    more = {"largestLag": batch["lag"], "partitions": 1, "unknown": batch["lag"].is_null()}
+    return filled(LAGS, batch.num_rows, known | more)
 
 
 def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSummary:
@@ -383,12 +339,11 @@ def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSu
 def _groups(summary: GroupOffsetsSummary) -> pa.Table:
     """Return all groups, including groups that have only offsets. Stale offsets and descriptions do not count."""
     joined = _one_per_group(summary).join(lag_totals(summary, "group"), "group", join_type="full outer")
-    columns = {name: joined[name] for name in joined.column_names}
-    columns |= {name: pc.fill_null(columns[name], value) for name, value in _ALONE.items()}
-    columns["lastCommitMs"] = joined["commitTimestampMs"].combine_chunks()
-    columns["lastCommit"] = to_timestamps(columns["lastCommitMs"])
-    groups = pa.Table.from_arrays([columns[name] for name in GROUPS.names], names=GROUPS.names)
-    return groups.cast(GROUPS).sort_by("group")
+    known = named(joined)
+    known |= {name: pc.fill_null(known[name], value) for name, value in _ALONE.items()}
+    times = one_array(joined["commitTimestampMs"])
+    known |= {"lastCommitMs": times, "lastCommit": to_timestamps(times)}
+    return filled(GROUPS, joined.num_rows, known).sort_by("group")
 
 
 def _one_per_group(summary: GroupOffsetsSummary) -> pa.Table:

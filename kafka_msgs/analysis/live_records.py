@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import group_rows_by, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import columns, group_rows_by, one_array, replaced
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 
 __all__ = [
@@ -54,19 +54,7 @@ _MARKERS: Final = pa.array([COMMITS, ABORTS], pa.int8())
 _OPEN: Final = pa.array([UNDECIDED, UNDECIDED_DELETED], pa.int8())
 _IN_TRANSACTIONS: Final = pa.concat_arrays([_MARKERS, _OPEN])
 
-ROWS: Final = pa.schema(
-    [
-        ("role", pa.int8()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("key", pa.large_binary()),
-        ("value", pa.large_binary()),
-        ("producer", pa.int64()),
-        ("transactional", pa.bool_()),
-        ("stands_for", pa.int64()),
-        ("segment", pa.int64()),
-    ]
-)
+ROWS: Final = columns("role offset timestamp key value producer transactional stands_for segment")
 """Records and their roles. ``stands_for`` counts the records of a transaction that a row represents. ``segment`` is the
 base offset of the segment that contains the record."""
 

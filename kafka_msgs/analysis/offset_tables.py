@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.analysis.arrow_tables import one_array
+from kafka_msgs.analysis.arrow_tables import columns, one_array
 from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.columns import decode_column
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -40,19 +40,11 @@ __all__ = [
 ]
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
-_TEXT, _INT, _LONG, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
-_KEY: Final = [("group", _TEXT), ("topic", _TEXT), ("topicPartition", _INT)]
-_COMMIT: Final = [
-    ("committedOffset", _LONG),
-    ("leaderEpoch", _INT),
-    ("metadata", _TEXT),
-    ("commitTimestamp", _TIME),
-    ("commitTimestampMs", _LONG),
-    ("expireTimestamp", _TIME),
-    ("expireTimestampMs", _LONG),
-    ("topicId", _TEXT),
-]
-_LOG: Final = [("logPartition", _INT), ("logOffset", _LONG), ("logTimestamp", _TIME), ("logTimestampMs", _LONG)]
+_TEXT, _LONG = pa.string(), pa.int64()
+_KEY: Final = "group topic topicPartition"
+_COMMIT: Final = """committedOffset leaderEpoch metadata commitTimestamp commitTimestampMs expireTimestamp
+    expireTimestampMs topicId"""
+_LOG: Final = "logOffset logTimestamp logTimestampMs"
 _FIELDS: Final = {
     "committedOffset": "offset",
     "leaderEpoch": "leader_epoch",
@@ -65,48 +57,13 @@ _FIELDS: Final = {
 _FIRST: Final = ("commitTimestampMs", "committedOffset")
 """The columns of a first commit."""
 
-OFFSETS: Final = pa.schema(
-    [
-        *_KEY,
-        *_COMMIT,
-        ("transactional", _BOOL),
-        *_LOG,
-        ("endOffset", _LONG),
-        ("lag", _LONG),
-        ("ahead", _LONG),
-        ("stale", _BOOL),
-    ]
-)
+OFFSETS: Final = columns(f"{_KEY} {_COMMIT} transactional logPartition {_LOG} endOffset lag ahead stale")
 """The committed offsets. ``stale`` marks commits in a partition whose coordinator does not serve the group."""
-PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
-HISTORY: Final = pa.schema(
-    [
-        *_KEY,
-        *_COMMIT,
-        ("tombstone", _BOOL),
-        ("transactional", _BOOL),
-        ("producerId", _LONG),
-        ("outcome", _TEXT),
-        *_LOG[1:],
-        ("file", _TEXT),
-    ]
-)
+PENDING: Final = columns(f"{_KEY} producerId {_COMMIT} logPartition {_LOG}")
+HISTORY: Final = columns(f"{_KEY} {_COMMIT} tombstone transactional producerId outcome {_LOG} file")
 """The history without ``logPartition``, which is part of the directory names."""
-PROBLEMS: Final = pa.schema([("logPartition", _INT), ("logOffset", _LONG), ("file", _TEXT), ("problem", _TEXT)])
-GROUPS: Final = pa.schema(
-    [
-        ("group", _TEXT),
-        ("kind", _TEXT),
-        ("state", _TEXT),
-        ("epoch", _INT),
-        ("members", _INT),
-        ("partitions", _LONG),
-        ("lag", _LONG),
-        ("ahead", _LONG),
-        ("lastCommit", _TIME),
-        ("lastCommitMs", _LONG),
-    ]
-)
+PROBLEMS: Final = columns("logPartition logOffset file problem")
+GROUPS: Final = columns("group kind state epoch members partitions lag ahead lastCommit lastCommitMs")
 
 _NONE: Final = -1
 _NO_ID: Final = "00000000-0000-0000-0000-000000000000"
@@ -196,10 +153,10 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
     keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
     decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
     names = ("group", "topic", "topicPartition", *_FIRST)
-    columns = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
-    at = pc.index_in(_places(offsets), _places(columns).combine_chunks())
-    found = offsets.append_column("firstCommitMs", columns["commitTimestampMs"].take(at))
-    return found.append_column("firstCommitOffset", columns["committedOffset"].take(at))
+    commits = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
+    at = pc.index_in(_places(offsets), _places(commits).combine_chunks())
+    found = offsets.append_column("firstCommitMs", commits["commitTimestampMs"].take(at))
+    return found.append_column("firstCommitOffset", commits["committedOffset"].take(at))
 
 
 def with_windows(offsets: pa.Table, windows: pa.Table) -> pa.Table:
@@ -211,8 +168,8 @@ def with_windows(offsets: pa.Table, windows: pa.Table) -> pa.Table:
     return offsets.append_column(windows.schema.field("window"), windows["window"].take(at))
 
 
-def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(columns["group"], columns["topic"], columns["topicPartition"].cast(_TEXT), "\0")
+def _places(rows: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(rows["group"], rows["topic"], rows["topicPartition"].cast(_TEXT), "\0")
 
 
 def described_groups(survivors: pa.Table) -> list[GroupDescription]:
@@ -250,7 +207,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         **{column: pc.struct_field(values, name) for column, name in fields.items()},
         "transactional": rows["transactional"],
         "producerId": rows["producer"],
-        "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),
+        "logPartition": pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows),
         "logOffset": rows["offset"],
         "logTimestampMs": rows["timestamp"],
     }

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.arrow_tables import columns, filled
 from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
 from kafka_msgs.columns.decode import DecodedColumn, decode_column, error_texts
 from kafka_msgs.internal_topics.records import TOPICS, record_classes
@@ -36,9 +37,11 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
 """The record columns that the classification needs."""
 
-PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
+PROBLEMS: Final = columns("logOffset file problem")
 """Unreadable data: the offset of a record, null for a part of a file, and the reason."""
 
+_IN_ROWS: Final = ("offset", "timestamp", "key", "value", "producer", "transactional")
+"""The columns of rows that contain the record columns, in the same order."""
 _KEYLESS: Final = "the key contains no record type"
 _OLDEST, _COMMIT = b"\0\0", b"\0\1"
 _COMMIT_TYPES: Final = pa.array([_OLDEST, _COMMIT])
@@ -113,8 +116,8 @@ def _texts_of_type(records: pa.RecordBatch, kind: bytes) -> pa.Array:
     classes = record_classes(TOPICS[OFFSETS_TOPIC], number)
     if classes is None:
         return pa.repeat(pa.scalar(unknown_type(number)), records.num_rows)
-    columns = zip(("key", "value"), classes, strict=True)
-    return pc.coalesce(*(_decoding_texts(records.column(name), message) for name, message in columns))
+    parts = zip(("key", "value"), classes, strict=True)
+    return pc.coalesce(*(_decoding_texts(records.column(name), message) for name, message in parts))
 
 
 def _decoding_texts(column: pa.Array, message: type[Message]) -> pa.StringArray:
@@ -155,23 +158,12 @@ def _markers(records: pa.RecordBatch, segment: int) -> pa.Table:
 
 
 def _rows(records: pa.RecordBatch, roles: pa.Array, segment: int) -> pa.Table:
-    columns = [
-        roles,
-        records.column("offset"),
-        records.column("timestamp_ms"),
-        records.column("key").cast(pa.large_binary()),
-        records.column("value").cast(pa.large_binary()),
-        records.column("producer_id"),
-        records.column("is_transactional"),
-        pa.repeat(pa.scalar(1, pa.int64()), records.num_rows),
-        pa.repeat(pa.scalar(segment, pa.int64()), records.num_rows),
-    ]
-    return pa.Table.from_arrays(columns, schema=ROWS)
+    values = dict(zip(_IN_ROWS, records.select(RECORD_COLUMNS[:-1]).columns, strict=True))
+    return filled(ROWS, records.num_rows, values | {"role": roles, "stands_for": 1, "segment": segment})
 
 
 def _problems(records: pa.RecordBatch, texts: pa.Array, file: str) -> pa.Table:
-    files = pa.repeat(pa.scalar(file), records.num_rows)
-    return pa.Table.from_arrays([records.column("offset"), files, texts], schema=PROBLEMS)
+    return filled(PROBLEMS, records.num_rows, {"logOffset": records["offset"], "file": file, "problem": texts})
 
 
 def _joined(problems: list[pa.Table]) -> pa.Table:

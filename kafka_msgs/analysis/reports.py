@@ -14,7 +14,7 @@ from kafka_msgs.log.timestamps import LocalTimes
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.skew import member_part
-from kafka_msgs.report.sections.table_building import table_from
+from kafka_msgs.report.sections.table_building import SHOWN, first_rows
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
@@ -43,7 +43,7 @@ def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
 def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
     rows = [{**each.row(), "lastCommit": each.last_commit} for each in groups]
     columns = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "lastCommit")
-    return table_from("Groups", rows, {**dict.fromkeys(columns), "lastCommit": "time"})
+    return first_rows("Groups", columns, rows, most=SHOWN, lastCommit="time")
 
 
 def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
@@ -60,4 +60,4 @@ def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
 
 def _problems(problems: Iterable[ReadProblem]) -> Table:
     rows = [{**asdict(each), "problem": each.reason} for each in problems]
-    return table_from("Problems", rows, dict.fromkeys(("topic", "partition", "offset", "problem")))
+    return first_rows("Problems", ("topic", "partition", "offset", "problem"), rows, most=SHOWN)
