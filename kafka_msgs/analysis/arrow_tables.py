@@ -16,12 +16,14 @@ __all__ = [
     "columns",
     "filled",
     "group_rows_by",
+    "hours_of",
     "named",
     "one_array",
     "replaced",
 ]
 
 _MANY: Final = 1 << 16
+_HOUR_MS: Final = 3_600_000
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _NAMES: Final = {
     pa.string(): """group topic kind state protocolType protocol leader metadata topicId outcome file problem codec
@@ -71,6 +73,11 @@ def one_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 def begins(values: pa.Array) -> pa.Array:
     """Return whether each row differs from the previous row; True for the first row."""
     return pa.concat_arrays([pa.array([True] * bool(len(values)), pa.bool_()), pc.not_equal(values[1:], values[:-1])])
+
+
+def hours_of(times: pa.Array) -> pa.Array:
+    """Return the start of the hour of times, in milliseconds."""
+    return pc.multiply(pc.divide(times, _HOUR_MS), _HOUR_MS)
 
 
 def replaced(rows: R, **columns: pa.Array | pa.ChunkedArray) -> R:

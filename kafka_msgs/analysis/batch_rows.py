@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import begins, columns, filled
+from kafka_msgs.analysis.arrow_tables import begins, columns, filled, hours_of
 
 __all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "same_batch"]
 
@@ -23,7 +23,6 @@ NONE: Final = "none"
 NO_HOUR: Final = -1
 """The hour of a batch without a time."""
 
-_HOUR_MS: Final = 3_600_000
 _TEXT, _LONG = pa.string(), pa.int64()
 
 _OF_BATCH: Final = {
@@ -135,5 +134,4 @@ def _outcome(first: pa.RecordBatch) -> pa.Array:
 
 
 def _hour(times: pa.Array) -> pa.Array:
-    hours = pc.multiply(pc.divide(times, _HOUR_MS), _HOUR_MS)
-    return pc.if_else(pc.greater_equal(times, 0), hours, pa.scalar(NO_HOUR, _LONG))
+    return pc.if_else(pc.greater_equal(times, 0), hours_of(times), pa.scalar(NO_HOUR, _LONG))

@@ -18,11 +18,10 @@ from attrs import define, evolve, field, frozen
 
 from kafka_msgs.analysis.arrow_tables import aggregated, columns, filled, named, one_array, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
-from kafka_msgs.analysis.commit_hours import HOURS, CommitHours, summed_hours
+from kafka_msgs.analysis.commit_hours import HOURS, commit_hours, commits_by_hour, summed_hours
 from kafka_msgs.analysis.commit_windows import ROWS as WINDOW_ROWS
 from kafka_msgs.analysis.commit_windows import WINDOWS, CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
-from kafka_msgs.analysis.group_placement import is_stale, placed
 from kafka_msgs.analysis.job import (
     PROBLEMS_TABLE,
     REPORT_ROWS,
@@ -47,6 +46,7 @@ from kafka_msgs.analysis.offset_tables import (
 )
 from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = [
@@ -157,15 +157,12 @@ class GroupOffsets:
         self._range = of
         self._output = output
         state = SavedState() if saved is None else saved
-        self._hours = CommitHours(state.table("hours", HOURS))
+        self._hours = commit_hours(state.table("hours", HOURS))
         windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
         self._windows = CommitWindows(windows, open_start=of.sequence > 0)
-        if saved is None:
-            self._offsets = CommittedOffsets.of_range() if of.sequence else CommittedOffsets()
-        else:
-            self._offsets = CommittedOffsets.from_checkpoint(
-                saved.tables["rows"], saved.numbers, of.first_offset, open_start=of.sequence > 0
-            )
+        self._offsets = CommittedOffsets.from_checkpoint(
+            state.table("rows", ROWS), state.numbers, of.first_offset, open_start=of.sequence > 0
+        )
         rows = state.table("waiting", HISTORY), state.table("markers", MARKERS)
         self._history = HistoryWriter(output, of, *rows) if history else None
 
@@ -173,7 +170,7 @@ class GroupOffsets:
         """Process the next records; return the problems among them."""
         found = classify(records, file, segment)
         self._offsets.add(found)
-        self._hours.add(found)
+        self._hours.add(commits_by_hour(found))
         self._windows.add(found)
         if self._history is not None:
             self._history.add(found, file)
@@ -182,7 +179,7 @@ class GroupOffsets:
     def merge(self, later: GroupOffsets) -> None:
         """Add the state of the next range."""
         self._offsets = self._offsets.merge(later._offsets)
-        self._hours.merge(later._hours)
+        self._hours.add(later._hours.all())
         self._windows.merge(later._windows)
         if self._history is not None and later._history is not None:
             self._history.merge(later._history)
@@ -190,12 +187,12 @@ class GroupOffsets:
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         rows, counts = self._offsets.checkpoint()
-        tables = {"rows": rows, "hours": self._hours.hours, "windows": self._windows.checkpoint()}
+        tables = {"rows": rows, "hours": self._hours.all(), "windows": self._windows.checkpoint()}
         if self._history is not None:
             self._history.end()
             tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
         groups = groups_with_offsets(rows)
-        mine = placed(groups, self._range.number, self._range.partitions)
+        mine = pc.invert(is_stale(groups, self._range.number, self._range.partitions))
         return SavedState({**counts, _ALL: len(groups), _PLACED: pc.sum(mine).as_py() or 0}, tables)
 
     def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
@@ -214,7 +211,7 @@ class GroupOffsets:
         return GroupOffsetsSummary(
             rows={"offsets": offsets.count, "pending": pending.num_rows},
             counts=self._offsets.counts,
-            hours=self._hours.hours,
+            hours=self._hours.all(),
             own_groups=_own_groups(survivors, number, partitions),
             lags=offsets.lags(),
             worst=with_windows(with_first_commits(offsets.worst, survivors), self._windows.windows()),
@@ -259,6 +256,15 @@ class GroupStarts:
 def numbered(problems: pa.Table, number: int) -> pa.Table:
     """Return problems with the number of their partition, with the columns of ``PROBLEMS``."""
     return filled(PROBLEMS, problems.num_rows, named(problems) | {"logPartition": number})
+
+
+def is_stale(groups: pa.Array, number: int, partitions: int) -> pa.Array:
+    """Return whether another partition's coordinator serves each group, False if the number of partitions is 0."""
+    if not partitions:
+        return pa.repeat(pa.scalar(False), len(groups))
+    found = groups.dictionary_encode()
+    stale = [partition_for_key(name, partitions) != number for name in found.dictionary.to_pylist()]
+    return pc.fill_null(pa.array(stale, pa.bool_()).take(found.indices), True)
 
 
 def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:

@@ -61,6 +61,21 @@ class LagWindow:
         """The time that the window covers in milliseconds, at least ``shortest_ms``."""
         return max(self.observations[-1].time - self.observations[0].time, self.shortest_ms)
 
+    @property
+    def offsets(self) -> list[int]:
+        """The offsets of all observations."""
+        return [each.offset for each in self.observations]
+
+    @property
+    def lags(self) -> list[int]:
+        """The known lags."""
+        return [each.lag for each in self.observations if each.lag is not None]
+
+    @property
+    def never_shrinks(self) -> bool:
+        """Whether no known lag is below the one before it."""
+        return all(later >= earlier for earlier, later in pairwise(self.lags))
+
 
 @frozen
 class StatusRule:
@@ -71,54 +86,44 @@ class StatusRule:
     holds: Callable[[LagWindow], bool]
 
 
-def _caught_up(window: LagWindow) -> bool:
-    return window.lag == 0
-
-
-def _stopped(window: LagWindow) -> bool:
-    return bool(window.observations) and window.now - window.observations[-1].time > window.span
-
-
-def _too_short(window: LagWindow) -> bool:
-    return len(window.observations) < _FEWEST
-
-
-def _rewound(window: LagWindow) -> bool:
-    return any(later.offset < earlier.offset for earlier, later in pairwise(window.observations))
-
-
-def _was_caught_up(window: LagWindow) -> bool:
-    return any(each.lag == 0 for each in window.observations)
-
-
-def _stalled(window: LagWindow) -> bool:
-    return len({each.offset for each in window.observations}) == 1 and _never_shrinks(window)
-
-
-def _without_lags(window: LagWindow) -> bool:
-    return len(_known_lags(window)) < _FEWEST
-
-
-def _never_shrinks(window: LagWindow) -> bool:
-    return all(later >= earlier for earlier, later in pairwise(_known_lags(window)))
-
-
-def _known_lags(window: LagWindow) -> list[int]:
-    return [each.lag for each in window.observations if each.lag is not None]
-
-
-STATUS_RULES: Final = (
+_WITHOUT_LAGS: Final = (
     StatusRule(LagStatus.UNKNOWN, "the end of the partition is unknown", lambda window: window.lag is None),
-    StatusRule(LagStatus.OK, "the current lag is 0", _caught_up),
-    StatusRule(LagStatus.STOPPED, "the last commit is longer ago than the time that the window covers", _stopped),
-    StatusRule(LagStatus.REWOUND, "an offset in the window is lower than the one before it", _rewound),
-    StatusRule(LagStatus.UNKNOWN, f"the window contains fewer than {_FEWEST} commits", _too_short),
-    StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", _was_caught_up),
-    StatusRule(LagStatus.UNKNOWN, f"fewer than {_FEWEST} lags in the window are known", _without_lags),
-    StatusRule(LagStatus.STALLED, "all offsets in the window are equal, and the lag never shrinks", _stalled),
-    StatusRule(LagStatus.WARNING, "the offset advances, and the lag never shrinks", _never_shrinks),
+    StatusRule(LagStatus.OK, "the current lag is 0", lambda window: window.lag == 0),
+    StatusRule(
+        LagStatus.STOPPED,
+        "the last commit is longer ago than the time that the window covers",
+        lambda window: bool(window.observations) and window.now - window.observations[-1].time > window.span,
+    ),
+    StatusRule(
+        LagStatus.REWOUND,
+        "an offset in the window is lower than the one before it",
+        lambda window: any(later < earlier for earlier, later in pairwise(window.offsets)),
+    ),
+    StatusRule(
+        LagStatus.UNKNOWN,
+        f"the window contains fewer than {_FEWEST} commits",
+        lambda window: len(window.observations) < _FEWEST,
+    ),
+)
+_WITH_LAGS: Final = (
+    StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", lambda window: 0 in window.lags),
+    StatusRule(
+        LagStatus.UNKNOWN,
+        f"fewer than {_FEWEST} lags in the window are known",
+        lambda window: len(window.lags) < _FEWEST,
+    ),
+    StatusRule(
+        LagStatus.STALLED,
+        "all offsets in the window are equal, and the lag never shrinks",
+        lambda window: len(set(window.offsets)) == 1 and window.never_shrinks,
+    ),
+    StatusRule(
+        LagStatus.WARNING, "the offset advances, and the lag never shrinks", lambda window: window.never_shrinks
+    ),
     StatusRule(LagStatus.OK, "the lag shrinks at least once in the window", lambda window: True),
 )
+"""The rules that need the lags of earlier observations."""
+STATUS_RULES: Final = (*_WITHOUT_LAGS, *_WITH_LAGS)
 """The rules, in the order in which they are checked."""
 
 LagAt: TypeAlias = Callable[[Observation], "int | None"]
@@ -162,16 +167,12 @@ class LagHistory:
         ``lag_at`` returns the lag at an observation that does not have it. It is only called if the rules need it.
         """
         window = LagWindow(self.observations, now, lag, (self.size - 1) * self.distance_ms)
-        for number, rule in enumerate(STATUS_RULES):
-            if number == _FIRST_WITH_LAGS and lag_at is not None:
-                window = evolve(window, observations=[_with_lag(each, lag_at) for each in window.observations])
+        for rule in _WITHOUT_LAGS:
             if rule.holds(window):
                 return rule.status
-        raise AssertionError("the last rule always holds")
-
-
-_FIRST_WITH_LAGS: Final = next(number for number, rule in enumerate(STATUS_RULES) if rule.holds is _was_caught_up)
-"""The first rule that needs the lags of earlier observations."""
+        if lag_at is not None:
+            window = evolve(window, observations=[_with_lag(each, lag_at) for each in window.observations])
+        return next(rule.status for rule in _WITH_LAGS if rule.holds(window))
 
 
 def _with_lag(observation: Observation, lag_at: LagAt) -> Observation:

@@ -33,6 +33,7 @@ __all__ = [
     "committed_offsets",
     "described_groups",
     "groups_with_offsets",
+    "lag_columns",
     "pending_offsets",
     "to_timestamps",
     "with_first_commits",
@@ -109,11 +110,15 @@ def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Ite
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
         found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
-        distance = pc.subtract(found["endOffset"], found["committedOffset"])
-        found["lag"] = pc.max_element_wise(distance, 0, skip_nulls=False)
-        found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
+        found |= lag_columns(pc.subtract(found["endOffset"], found["committedOffset"]))
         found["stale"] = pa.repeat(pa.scalar(False), batch.num_rows)
         yield _batch(found, OFFSETS)
+
+
+def lag_columns(distance: pa.Array) -> _Columns:
+    """Return the columns ``lag`` and ``ahead`` of commits with these distances from the end, null if unknown."""
+    lags = {"lag": distance, "ahead": pc.negate(distance)}
+    return {name: pc.max_element_wise(each, 0, skip_nulls=False) for name, each in lags.items()}
 
 
 def groups_with_offsets(survivors: pa.Table) -> pa.Array:

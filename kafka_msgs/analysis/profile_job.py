@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import evolve, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import begins, columns, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import aggregated, begins, columns, one_array, replaced
 from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, same_batch
 from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, MARKERS, BatchTableWriter, directory_of
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
@@ -128,18 +128,14 @@ class TopicProfile:
         order, first = pc.add(waiting["outOfOrder"], late.cast(pa.int64())), pc.and_not(waiting["first"], continued)
         waiting = replaced(waiting, outOfOrder=order, first=first)
         self._figures.merge(figures, late_at(waiting.filter(late)))
-        self._abort(self._batches.merge(waiting, later._batches.markers))
+        self._figures.abort(self._batches.merge(waiting, later._batches.markers))
         self._last |= later._last
-
-    def _abort(self, batches: pa.Table) -> None:
-        if batches.num_rows:
-            self._figures.abort(batches)
 
     def _take(self, rows: pa.Table) -> None:
         if rows.num_rows:
             rows = self._ordered(rows)
             self._figures.add(rows)
-            self._abort(self._batches.add(rows))
+            self._figures.abort(self._batches.add(rows))
 
     def _ordered(self, rows: pa.Table) -> pa.Table:
         """Return batches with ``outOfOrder`` counted against the previous batch, and ``first`` set per segment."""
@@ -163,7 +159,7 @@ class TopicProfile:
         """Return the complete state after the last record."""
         self._take(self._held)
         self._held = ROWS.empty_table()
-        self._abort(self._batches.apply_markers())
+        self._figures.abort(self._batches.apply_markers())
         tables = {
             "waiting": self._batches.waiting,
             "markers": self._batches.markers,
@@ -207,7 +203,7 @@ class TopicProfile:
             for row in by_segment(figures, self._range.bases)
         ]
         return ProfileSummary(
-            partitions=_sums(profile, topic, number),
+            partitions=_sums(profile),
             rows=profile.num_rows,
             largest=_largest(profile),
             codecs={(topic, row.pop("codec")): row for row in by_codec(figures)},
@@ -218,11 +214,9 @@ class TopicProfile:
         )
 
 
-def _sums(profile: pa.Table, topic: str, number: int) -> pa.Table:
-    if not profile.num_rows:
-        return PARTITIONS.empty_table()
-    sums = {name: [pc.sum(profile[name]).as_py()] for name in SUMMED}
-    return pa.table({"topic": [topic], "partition": [number], **sums}, schema=PARTITIONS)
+def _sums(profile: pa.Table) -> pa.Table:
+    sums = aggregated(profile, ["topic", "partition"], dict.fromkeys(SUMMED, "sum"))
+    return sums.select(PARTITIONS.names).cast(PARTITIONS)
 
 
 def _largest(profile: pa.Table) -> Rows:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from attrs import define, field
 
 from kafka_msgs.analysis.arrow_tables import columns, replaced
-from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, lag_columns
 from kafka_msgs.analysis.record_classification import PROBLEMS, unknown_type
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.records import (
@@ -142,12 +142,7 @@ class ShareOffsets:
         end_offsets = ends.ends(found["topic"].combine_chunks(), found["topicPartition"].combine_chunks())
         done = pa.array([row["done"] for row in rows], pa.int64())
         distance = pc.subtract(pc.subtract(end_offsets, found["committedOffset"].combine_chunks()), done)
-        known = {
-            "endOffset": end_offsets,
-            "lag": pc.max_element_wise(distance, 0, skip_nulls=False),
-            "ahead": pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False),
-        }
-        return replaced(found, **known)
+        return replaced(found, endOffset=end_offsets, **lag_columns(distance))
 
 
 def _rows(

@@ -95,7 +95,7 @@ def offsets_result(state: CommittedOffsets) -> dict[str, Any]:
 
 
 def new_offsets(first: bool) -> CommittedOffsets:
-    return CommittedOffsets() if first else CommittedOffsets.of_range()
+    return CommittedOffsets(live_records.LiveRecords(open_start=not first))
 
 
 def saved_offsets(state: CommittedOffsets) -> CommittedOffsets:

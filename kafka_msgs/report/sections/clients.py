@@ -11,7 +11,7 @@ from typing import Any, Final
 from kafka_msgs.report.model import ReportPart, Section
 from kafka_msgs.report.sections.table_building import Row, Rows, bars, grouped, largest_first, metrics_of, table_from
 
-__all__ = ["WAITING", "client_part"]
+__all__ = ["FEWEST", "WAITING", "client_part"]
 
 WAITING: Final = ("Fetch", "FetchSnapshot", "JoinGroup", "ShareFetch", "SyncGroup")
 """The APIs whose requests wait on purpose, for data or for other group members."""
@@ -21,7 +21,7 @@ _MILLIS: Final = 1000
 _SHOWN_BARS: Final = 12
 _SHOWN_APIS: Final = 3
 _LATENCIES: Final = ("p50", "p90", "p99", "max")
-_FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
+FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
 """The number of latencies that a quantile needs to be shown."""
 _CLIENT: Final = (
     "clientId", "software", "exchanges", "answered", "measured", *_LATENCIES, "throttled", "throttle", "errors",
@@ -73,7 +73,7 @@ def _client(row: Row, old: str) -> dict[str, Any]:
 def _seconds(row: Row, name: str) -> float | None:
     """Return a latency in seconds, or None for a quantile of too few latencies."""
     micros = row.get(f"{name}Us")
-    return None if micros is None or row["measured"] < _FEWEST[name] else micros / _MICROS
+    return None if micros is None or row["measured"] < FEWEST[name] else micros / _MICROS
 
 
 def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:
