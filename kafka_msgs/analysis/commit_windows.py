@@ -98,15 +98,16 @@ class CommitWindows:
             .filter(pc.and_not(pc.is_in(roles, _COMMITS), aborted))
             .combine_chunks()
         )
-        deletions = commits.take(RowOrder.of(commits).last_rows(commits["committed"].is_null()))
-        commits = commits.filter(pc.and_not(commits["committed"].is_valid(), deleted_later(commits, deletions)))
+        order, valued = RowOrder.of(commits), one_array(commits["committed"]).is_valid()
+        deletions = commits.take(order.last_rows(pc.invert(valued)))
+        latest = self._latest(commits, order, pc.and_not(valued, deleted_later(commits, deletions)))
         earlier = [deletions, first_end_markers(rows)] if self._open_start else []
-        return pa.concat_tables([self._latest(commits.combine_chunks()), *earlier]).combine_chunks()
+        return pa.concat_tables([latest, *earlier]).combine_chunks()
 
-    def _latest(self, commits: pa.Table) -> pa.Table:
-        """Return the last commit in each of the latest spans of time, by key and open transaction."""
-        order, slots = RowOrder.of(commits), pc.divide(commits["time"], DISTANCE_MS)
-        last = order.last_rows(commits["time"].is_valid(), producer=commits["producer"], slot=slots)
+    def _latest(self, commits: pa.Table, order: RowOrder, wanted: pa.Array) -> pa.Table:
+        """Return the last wanted commit in each of the latest spans of time, by key and open transaction."""
+        slots = pc.divide(commits["time"], DISTANCE_MS)
+        last = order.last_rows(wanted, producer=commits["producer"], slot=slots)
         by = pa.table({"producer": commits["producer"], "key": order.keys, "slot": slots, "row": _numbers(len(slots))})
         by = by.take(last).sort_by([("producer", "ascending"), ("key", "ascending"), ("slot", "descending")])
         by = by.combine_chunks()
