@@ -38,7 +38,8 @@ def rows(**columns: list[Any]) -> pa.Table:
 def classified(commits: pa.Table, markers: pa.Table | None = None) -> ClassifiedRecords:
     groups, none = pa.array(["g"] * commits.num_rows, pa.string()), ROWS.empty_table()
     values = pa.nulls(commits.num_rows, pa.struct([("offset", pa.int64()), ("commit_timestamp", pa.int64())]))
-    return ClassifiedRecords(commits, groups, values, none, none if markers is None else markers, PROBLEMS.empty_table())
+    markers = none if markers is None else markers
+    return ClassifiedRecords(commits, groups, values, none, markers, PROBLEMS.empty_table())
 
 
 def test_hours_before_the_latest_month_become_one_row_per_group() -> None:
