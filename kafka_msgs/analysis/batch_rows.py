@@ -11,7 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "begins", "same_batch"]
+from kafka_msgs.analysis.arrow_tables import begins, columns, filled, hours_of
+
+__all__ = ["BATCH_COLUMNS", "NONE", "NO_HOUR", "ROWS", "batch_rows", "same_batch"]
 
 BATCH_COLUMNS: Final = ("headers", "batch_size", "codec")
 """The record columns needed in addition to ``RECORD_COLUMNS`` of the partition reader."""
@@ -21,8 +23,7 @@ NONE: Final = "none"
 NO_HOUR: Final = -1
 """The hour of a batch without a time."""
 
-_HOUR_MS: Final = 3_600_000
-_TEXT, _INT, _LONG, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
+_TEXT, _LONG = pa.string(), pa.int64()
 
 _OF_BATCH: Final = {
     "batchPosition": "batch_position",
@@ -38,31 +39,10 @@ _OF_BATCH: Final = {
 _SUMS: Final = ("keySize", "valueSize", "headersSize", "withoutKey", "tombstones", "outOfOrder")
 _LARGEST: Final = {"maxKeySize": "keySize", "maxValueSize": "valueSize", "maxTimestampMs": "timestamp"}
 
-ROWS: Final = pa.schema(
-    [
-        ("segment", _LONG),
-        ("file", _TEXT),
-        ("batchPosition", _LONG),
-        ("batchSize", _INT),
-        ("codec", _TEXT),
-        ("producerId", _LONG),
-        ("transactional", _BOOL),
-        ("control", _BOOL),
-        ("marker", _TEXT),
-        ("offset", _LONG),
-        ("lastOffset", _LONG),
-        ("firstTimestampMs", _LONG),
-        ("lastTimestampMs", _LONG),
-        ("maxTimestampMs", _LONG),
-        ("records", _LONG),
-        *((name, _LONG) for name in _SUMS[:3]),
-        ("maxKeySize", _INT),
-        ("maxValueSize", _INT),
-        *((name, _LONG) for name in _SUMS[3:]),
-        ("outcome", _TEXT),
-        ("hourMs", _LONG),
-        ("first", _BOOL),
-    ]
+ROWS: Final = columns(
+    """segment file batchPosition batchSize codec producerId transactional control marker offset lastOffset
+    firstTimestampMs lastTimestampMs maxTimestampMs records keySize valueSize headersSize maxKeySize maxValueSize
+    withoutKey tombstones outOfOrder outcome hourMs first"""
 )
 """The schema of batches. ``segment`` is the base offset of the segment. ``marker`` is the transaction result in a
 control batch. ``outcome`` is the result of the batch's transaction, null until it ends. ``outOfOrder`` counts records
@@ -86,22 +66,17 @@ def batch_rows(records: pa.RecordBatch, segment: int, file: str) -> pa.Table:
     found |= {name: sums[f"{name}_sum"] for name in _SUMS}
     found |= {name: sums[f"{source}_max"] for name, source in _LARGEST.items()}
     found |= {
-        "segment": pa.repeat(pa.scalar(segment, _LONG), len(starts)),
-        "file": pa.repeat(pa.scalar(file), len(starts)),
+        "segment": segment,
+        "file": file,
         "marker": _marker(first),
         "lastOffset": records["offset"].take(ends),
         "lastTimestampMs": times.take(ends),
         "records": pc.add(pc.subtract(ends.cast(_LONG), starts.cast(_LONG)), 1),
         "outcome": _outcome(first),
         "hourMs": _hour(found["firstTimestampMs"]),
-        "first": pa.repeat(pa.scalar(False), len(starts)),
+        "first": False,
     }
-    return pa.table({name: found[name] for name in ROWS.names}).cast(ROWS)
-
-
-def begins(values: pa.Array) -> pa.Array:
-    """Return whether each row differs from the previous row; True for the first row."""
-    return pa.concat_arrays([pa.array([True] * bool(len(values)), _BOOL), pc.not_equal(values[1:], values[:-1])])
+    return filled(ROWS, len(starts), found)
 
 
 def same_batch(one: pa.Table, other: pa.Table) -> pa.Table | None:
@@ -159,5 +134,4 @@ def _outcome(first: pa.RecordBatch) -> pa.Array:
 
 
 def _hour(times: pa.Array) -> pa.Array:
-    hours = pc.multiply(pc.divide(times, _HOUR_MS), _HOUR_MS)
-    return pc.if_else(pc.greater_equal(times, 0), hours, pa.scalar(NO_HOUR, _LONG))
+    return pc.if_else(pc.greater_equal(times, 0), hours_of(times), pa.scalar(NO_HOUR, _LONG))

@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import one_array, replaced
-from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS, begins
+from kafka_msgs.analysis.arrow_tables import begins, columns, filled, named, one_array, replaced
+from kafka_msgs.analysis.batch_rows import NO_HOUR, ROWS
 from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.offset_tables import to_timestamps
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
@@ -24,23 +24,17 @@ from kafka_msgs.tables.task_output import TaskOutput
 __all__ = ["BATCHES", "BATCHES_TABLE", "MARKERS", "BatchTableWriter", "directory_of"]
 
 BATCHES_TABLE: Final = "batches"
-_TEXT, _INT, _LONG, _TIME = pa.string(), pa.int32(), pa.int64(), pa.timestamp("us", tz="UTC")
 _OPEN: Final = "open"
 _BUFFER: Final = 32 << 20
 _ABORTED: Final = "aborted"
 _TIMES: Final = ("firstTimestamp", "lastTimestamp", "maxTimestamp", "hour")
 
 
-def _columns() -> list[pa.Field]:
-    own = [each for each in ROWS if each.name not in ("segment", "first")]
-    return [
-        field
-        for each in own
-        for field in ([pa.field(each.name.removesuffix("Ms"), _TIME), each] if each.name.endswith("Ms") else [each])
-    ]
-
-
-BATCHES: Final = pa.schema([("topic", _TEXT), ("partition", _INT), *_columns()])
+BATCHES: Final = columns(
+    """topic partition file batchPosition batchSize codec producerId transactional control marker offset lastOffset
+    firstTimestamp firstTimestampMs lastTimestamp lastTimestampMs maxTimestamp maxTimestampMs records keySize valueSize
+    headersSize maxKeySize maxValueSize withoutKey tombstones outOfOrder outcome hour hourMs"""
+)
 _IN_FILE: Final = pa.schema(list(BATCHES)[1:])
 """The columns without the topic, which is part of the directory names."""
 MARKERS: Final = pa.schema([ROWS.field(name) for name in ("producerId", "offset", "marker")])
@@ -128,9 +122,7 @@ def _ended(rows: pa.Table, later: pa.Table) -> pa.Table:
 
 def _shown(rows: pa.Table, number: int) -> pa.Table:
     """Return rows in the form of the table: with timestamps, and null for no hour."""
-    hours = rows["hourMs"]
-    known: dict[str, Any] = {name: rows[name] for name in rows.column_names}
-    known["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))
-    known["partition"] = pa.repeat(pa.scalar(number, _INT), rows.num_rows)
+    hours = pc.if_else(pc.not_equal(rows["hourMs"], NO_HOUR), rows["hourMs"], None)
+    known: dict[str, Any] = {**named(rows), "hourMs": hours}
     known |= {name: to_timestamps(known[f"{name}Ms"].combine_chunks()) for name in _TIMES}
-    return pa.table({name: known[name] for name in _IN_FILE.names}).cast(_IN_FILE)
+    return filled(_IN_FILE, rows.num_rows, known | {"partition": number})

@@ -11,13 +11,12 @@ from typing import Any, Final
 from kafka_msgs.analysis.capture_stats import PROBLEM_COLUMNS, QUANTILES, TABLES, CaptureTables, Rows
 from kafka_msgs.catalog import iter_message_classes
 from kafka_msgs.report import LinePlot, Report, ReportPart, Section, report_of
-from kafka_msgs.report.sections.clients import client_part
+from kafka_msgs.report.sections.clients import FEWEST, client_part
 from kafka_msgs.report.sections.table_building import bars, first_rows
 
 __all__ = ["captures_report", "highest_versions"]
 
 _MILLIS: Final = 1000
-_FEWEST: Final = 10
 _SHOWN_APIS: Final = 12
 _SHOWN_LINES: Final = 6
 _SHOWN_TIMES: Final = 300
@@ -64,12 +63,7 @@ def _clients_part(found: CaptureTables) -> ReportPart:
 
 def _with_sound_quantiles(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row without the quantiles of too few answers."""
-    return {**row, **{name: None for name, share in QUANTILES.items() if row["answered"] < _enough(share)}}
-
-
-def _enough(share: float) -> int:
-    """Return how many responses a quantile needs to be shown: at least one beyond it, and at least ten in total."""
-    return max(_FEWEST, round(1 / (1 - share)))
+    return {**row, **{name: None for name in QUANTILES if row["answered"] < FEWEST[name.removesuffix("Us")]}}
 
 
 def _time_plot(seconds: Rows) -> list[Section]:

@@ -5,133 +5,117 @@ Commits in transactions count if their transaction was committed. The deletion o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import define, field
 
-from kafka_msgs.analysis.arrow_tables import group_rows_by
-from kafka_msgs.analysis.lag_status import DISTANCE_MS, WINDOW, LagHistory, Observation
-from kafka_msgs.analysis.live_records import COMMITS, EFFECTIVE, UNDECIDED
+from kafka_msgs.analysis.arrow_tables import ReducingBuffer, begins, columns, one_array, replaced
+from kafka_msgs.analysis.lag_status import DISTANCE_MS, WINDOW
+from kafka_msgs.analysis.live_records import (
+    ABORTS,
+    COMMITS,
+    EFFECTIVE,
+    UNDECIDED,
+    RowOrder,
+    deleted_later,
+    end_markers,
+    first_end_markers,
+    rows_with,
+)
 from kafka_msgs.analysis.record_classification import ClassifiedRecords
 from kafka_msgs.columns.decode import decode_column
 from kafka_msgs.messages.offset_commit_key import OffsetCommitKey
-from kafka_msgs.messages.offset_commit_value import OffsetCommitValue
 
-__all__ = ["CommitWindows"]
+__all__ = ["ROWS", "WINDOWS", "CommitWindows"]
 
-_KEY: Final = ("group", "topic", "partition")
-_VALUE: Final = ("offset", "commit_timestamp")
+_LONG: Final = pa.int64()
+_NO_PRODUCER: Final = -1
+_COMMITS: Final = pa.array([EFFECTIVE, UNDECIDED], pa.int8())
+_OF_RECORD: Final = ["role", "offset", "key", "producer"]
+ROWS: Final = columns("role offset key producer time committed")
+"""The rows of a state: commits with their time and committed offset, which are null for deletions and markers."""
+_COMMIT: Final = pa.struct(columns("position time offset"))
+WINDOWS: Final = columns("group topic topicPartition").append(pa.field("window", pa.list_(_COMMIT)))
+"""The commits in the window of each offset, by time, with the attributes of an ``Observation``."""
+_BUFFER: Final = 1 << 16
 
-Place: TypeAlias = tuple[str, str, int]
-_Waiting: TypeAlias = "list[tuple[Place, Observation]]"
 
-
-@define
 class CommitWindows:
-    """The state of a range of a partition. ``size`` and ``distance_ms`` are the same as in ``LagHistory``."""
+    """The state of a range of a partition. ``size`` is the same as in ``LagHistory``.
 
-    size: int = WINDOW
-    distance_ms: int = DISTANCE_MS
-    _histories: dict[Place, LagHistory] = field(factory=dict)
-    _deleted: dict[Place, int] = field(factory=dict)
-    _open: dict[int, _Waiting] = field(factory=dict)
-    _first_markers: dict[int, bool] = field(factory=dict)
+    ``open_start`` is True for a range with records before it: its deletions and markers may concern them.
+    """
+
+    def __init__(self, rows: pa.Table | None = None, *, size: int = WINDOW, open_start: bool = False) -> None:
+        self._size = size
+        self._open_start = open_start
+        self._rows = ReducingBuffer(ROWS.empty_table() if rows is None else rows, self._reduced, _BUFFER)
 
     def add(self, batch: ClassifiedRecords) -> None:
         """Add the next records of the range."""
-        markers = zip(*(batch.markers[name].to_pylist() for name in ("offset", "producer", "role")), strict=True)
-        waiting = iter([*markers, (None, None, None)])
-        end, producer, role = next(waiting)
-        for position, by, undecided, place, value in _commits(self._needed(batch.commits)):
-            while end is not None and end < position:
-                self._end(producer, role == COMMITS)
-                end, producer, role = next(waiting)
-            if value is None:
-                self._delete(place, position)
-            elif undecided:
-                self._open.setdefault(by, []).append((place, value))
-            else:
-                self._observe(place, value)
-        while end is not None:
-            self._end(producer, role == COMMITS)
-            end, producer, role = next(waiting)
+        commits = batch.commits.select(_OF_RECORD)
+        times = {"time": "commit_timestamp", "committed": "offset"}
+        for name, source in times.items():
+            commits = commits.append_column(name, pc.struct_field(batch.values, source))
+        markers = batch.markers.select(_OF_RECORD)
+        self._rows.add(pa.concat_tables([commits, markers], promote_options="default"))
 
-    def _needed(self, rows: pa.Table) -> pa.Table:
-        """Return the rows without the commits that later ones of the same key push out of its window."""
-        if rows.num_rows <= self.size:
-            return rows
-        values = decode_column(rows["value"].combine_chunks(), OffsetCommitValue, columns=("commit_timestamp",)).values
-        plain = pc.and_(pc.equal(rows["role"], EFFECTIVE), rows["value"].is_valid())
-        slots = pc.divide(pc.struct_field(values, "commit_timestamp"), self.distance_ms)
-        keys = rows["key"].combine_chunks().dictionary_encode().indices
-        places = pa.table({"key": keys, "slot": slots, "position": rows["offset"]}).filter(plain)
-        last = group_rows_by(places, ["key", "slot"]).aggregate([("position", "max")])
-        last = last.sort_by([("key", "ascending"), ("slot", "descending")])
-        kept = last.filter(pc.less(_places_in_runs(last["key"]), self.size))["position_max"]
-        return rows.filter(pc.or_(pc.invert(plain), pc.is_in(rows["offset"], kept.combine_chunks())))
+    def merge(self, later: CommitWindows) -> None:
+        """Add the state of the next range."""
+        self._rows.add(later.checkpoint())
 
-    def merge(self, later: CommitWindows) -> CommitWindows:
-        """Return the state of this range and of the range after it. Both operands become unusable."""
-        for producer, committed in later._first_markers.items():
-            self._end(producer, committed)
-        for producer, commits in later._open.items():
-            self._open.setdefault(producer, []).extend(commits)
-        for place, history in later._histories.items():
-            self._history(place).merge(history)
-        for place, position in later._deleted.items():
-            self._delete(place, position)
-        return self
+    def checkpoint(self) -> pa.Table:
+        """Return the complete state, with the columns of ``ROWS``."""
+        return self._rows.all()
 
-    def checkpoint(self) -> CommitWindows:
-        """Return the complete state. It consists of plain values, so it can be pickled."""
-        return self
+    def windows(self) -> pa.Table:
+        """Return the windows, with the columns of ``WINDOWS``. Commits in open transactions do not count."""
+        rows = rows_with(self.checkpoint(), EFFECTIVE)
+        rows = rows.filter(rows["committed"].is_valid()).sort_by([("key", "ascending"), ("time", "ascending")])
+        rows = rows.combine_chunks()
+        starts = pc.indices_nonzero(begins(one_array(rows["key"])))
+        keys = decode_column(one_array(rows["key"]).take(starts), OffsetCommitKey, on_error="raise").values
+        commits = pa.StructArray.from_arrays(
+            [one_array(rows[name]) for name in ("offset", "time", "committed")], fields=list(_COMMIT)
+        )
+        edges = pa.concat_arrays([starts.cast(pa.int32()), pa.array([rows.num_rows], pa.int32())])
+        places = [keys.field(name) for name in ("group", "topic", "partition")]
+        return pa.Table.from_arrays([*places, pa.ListArray.from_arrays(edges, commits)], schema=WINDOWS)
 
-    @property
-    def histories(self) -> Mapping[Place, LagHistory]:
-        """The windows by group, topic and partition. Open transactions do not count."""
-        return {place: history for place, history in self._histories.items() if history.observations}
+    def _reduced(self, rows: pa.Table) -> pa.Table:
+        """Return the commits in the windows of the offsets, and of each open transaction."""
+        rows = rows.combine_chunks()
+        roles, markers = one_array(rows["role"]), end_markers(rows)
+        committed = pc.and_(pc.equal(roles, UNDECIDED), pc.fill_null(pc.equal(markers, COMMITS), False))
+        aborted = pc.fill_null(pc.equal(markers, ABORTS), False)
+        commits = (
+            replaced(
+                rows,
+                role=pc.if_else(committed, pa.scalar(EFFECTIVE, pa.int8()), roles),
+                producer=pc.if_else(pc.or_(committed, pc.equal(roles, EFFECTIVE)), _NO_PRODUCER, rows["producer"]),
+            )
+            .filter(pc.and_not(pc.is_in(roles, _COMMITS), aborted))
+            .combine_chunks()
+        )
+        order, valued = RowOrder.of(commits), one_array(commits["committed"]).is_valid()
+        deletions = commits.take(order.last_rows(pc.invert(valued)))
+        latest = self._latest(commits, order, pc.and_not(valued, deleted_later(commits, deletions)))
+        earlier = [deletions, first_end_markers(rows)] if self._open_start else []
+        return pa.concat_tables([latest, *earlier]).combine_chunks()
 
-    def _history(self, place: Place) -> LagHistory:
-        history = self._histories.get(place)
-        if history is None:
-            history = self._histories[place] = LagHistory(self.size, self.distance_ms)
-        return history
-
-    def _observe(self, place: Place, commit: Observation) -> None:
-        if commit.position >= self._deleted.get(place, -1):
-            self._history(place).add(commit)
-
-    def _delete(self, place: Place, position: int) -> None:
-        self._deleted[place] = max(position, self._deleted.get(place, -1))
-        if place in self._histories:
-            self._histories[place].drop_before(position)
-
-    def _end(self, producer: int, committed: bool) -> None:
-        self._first_markers.setdefault(producer, committed)
-        for place, commit in self._open.pop(producer, ()):
-            if committed:
-                self._observe(place, commit)
+    def _latest(self, commits: pa.Table, order: RowOrder, wanted: pa.Array) -> pa.Table:
+        """Return the last wanted commit in each of the latest spans of time, by key and open transaction."""
+        slots = pc.divide(commits["time"], DISTANCE_MS)
+        last = order.last_rows(wanted, producer=commits["producer"], slot=slots)
+        by = pa.table({"producer": commits["producer"], "key": order.keys, "slot": slots, "row": _numbers(len(slots))})
+        by = by.take(last).sort_by([("producer", "ascending"), ("key", "ascending"), ("slot", "descending")])
+        by = by.combine_chunks()
+        new = pc.or_(begins(one_array(by["producer"])), begins(one_array(by["key"])))
+        starts = pc.indices_nonzero(new).take(pc.subtract(pc.cumulative_sum(new.cast(_LONG)), 1))
+        ranks = pc.subtract(_numbers(by.num_rows), starts.cast(_LONG))
+        return commits.take(one_array(by["row"]).filter(pc.less(ranks, self._size)))
 
 
-def _places_in_runs(values: pa.ChunkedArray) -> pa.Array:
-    """Return the distance of each value from the first one of its run of equal values."""
-    runs = pc.run_end_encode(values.combine_chunks())
-    starts = pa.array([0, *runs.run_ends.to_pylist()[:-1]][: len(runs.run_ends)], runs.run_ends.type)
-    repeated = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(runs.run_ends, starts))
-    return pc.subtract(pa.array(range(len(values)), repeated.type), repeated)
-
-
-def _commits(rows: pa.Table) -> Iterator[tuple[int, int, bool, Place, Observation | None]]:
-    """Yield position, producer, whether it is in an undecided transaction, place, and commit: None for a deletion."""
-    for batch in rows.combine_chunks().to_batches():
-        keys = decode_column(batch["key"], OffsetCommitKey, columns=_KEY, on_error="raise").values
-        values = decode_column(batch["value"], OffsetCommitValue, columns=_VALUE, on_error="raise").values
-        places = zip(*(keys.field(name).to_pylist() for name in _KEY), strict=True)
-        offsets, times = (pc.struct_field(values, name).to_pylist() for name in _VALUE)
-        plain = (batch[name].to_pylist() for name in ("offset", "producer", "role"))
-        for position, producer, role, place, offset, time in zip(*plain, places, offsets, times, strict=True):
-            commit = None if offset is None else Observation(position, time, offset)
-            yield position, producer, role == UNDECIDED, place, commit
+def _numbers(count: int) -> pa.Array:
+    return pa.array(range(count), _LONG)

@@ -6,6 +6,7 @@ commit in a transaction counts if the transaction was committed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -27,7 +28,7 @@ class CommittedOffsets:
     """The state of a range: its live records, and the counts of the records that were read."""
 
     records: LiveRecords = field(factory=LiveRecords)
-    _counts: dict[str, int] = field(factory=dict)
+    _counts: Counter[str] = field(factory=Counter)
 
     @classmethod
     def from_checkpoint(
@@ -36,30 +37,20 @@ class CommittedOffsets:
         """Return the state in a checkpoint, without records before ``first_offset``, which retention has deleted."""
         committed, aborted = counts.get("committed", 0), counts.get("aborted", 0)
         records = LiveRecords(rows_since(rows, first_offset).cast(ROWS), committed, aborted, open_start)
-        return cls(records, dict(counts))
-
-    @classmethod
-    def of_range(cls) -> CommittedOffsets:
-        """Return the empty state of a range that does not begin at the first record of its log."""
-        return cls(LiveRecords(open_start=True))
+        return cls(records, Counter(counts))
 
     def add(self, batch: ClassifiedRecords) -> None:
         """Add the next records of the range."""
         deletions = batch.commits["value"].null_count
         waiting = rows_with(batch.commits, UNDECIDED).num_rows
-        self._count("commits", batch.commits.num_rows - deletions - waiting)
-        self._count("deletions", deletions)
-        self._count("in transactions", waiting)
-        self._count("records of groups", batch.others.num_rows)
-        self._count("markers", batch.markers.num_rows)
+        commits = batch.commits.num_rows - deletions - waiting
+        read = commits, deletions, waiting, batch.others.num_rows, batch.markers.num_rows
+        self._counts.update(dict(zip(COUNTS, read, strict=False)))
         self.records.add(batch.rows)
 
     def merge(self, later: CommittedOffsets) -> CommittedOffsets:
         """Return the state of this range and of the range after it."""
-        merged = CommittedOffsets(self.records.merge(later.records), dict(self._counts))
-        for name, count in later._counts.items():
-            merged._count(name, count)
-        return merged
+        return CommittedOffsets(self.records.merge(later.records), self._counts + later._counts)
 
     def checkpoint(self) -> tuple[pa.Table, dict[str, int]]:
         """Return the live rows and the counts."""
@@ -75,7 +66,7 @@ class CommittedOffsets:
         """The counts by name, as far as they are not 0."""
         self.records.finish()
         outcomes = {"committed": self.records.committed, "aborted": self.records.aborted}
-        found = self._counts | outcomes
+        found = {**self._counts, **outcomes}
         return {name: found[name] for name in COUNTS if found.get(name)}
 
     def offsets(self, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
@@ -85,6 +76,3 @@ class CommittedOffsets:
     def pending(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield the offsets that open transactions would commit."""
         return pending_offsets(self.rows, number)
-
-    def _count(self, name: str, number: int) -> None:
-        self._counts[name] = self._counts.get(name, 0) + number

@@ -7,22 +7,30 @@ in only one of them. The offsets in other partitions are stale, and do not count
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import aggregated, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import aggregated, columns, filled, named, one_array, replaced
 from kafka_msgs.analysis.commit_history import HISTORY_TABLE, MARKERS, HistoryWriter
-from kafka_msgs.analysis.commit_hours import HOURS, CommitHours
+from kafka_msgs.analysis.commit_hours import HOURS, commit_hours, commits_by_hour, summed_hours
+from kafka_msgs.analysis.commit_windows import ROWS as WINDOW_ROWS
+from kafka_msgs.analysis.commit_windows import WINDOWS, CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
-from kafka_msgs.analysis.group_placement import is_stale, placed
-from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
+from kafka_msgs.analysis.job import (
+    PROBLEMS_TABLE,
+    REPORT_ROWS,
+    ClusterFacts,
+    Job,
+    LogRange,
+    SavedState,
+    add_summaries,
+)
 from kafka_msgs.analysis.live_records import ROWS, rows_since
 from kafka_msgs.analysis.offset_tables import (
     GROUPS,
@@ -34,10 +42,11 @@ from kafka_msgs.analysis.offset_tables import (
     groups_with_offsets,
     to_timestamps,
     with_first_commits,
+    with_windows,
 )
 from kafka_msgs.analysis.record_classification import classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, STATE_RECORDS, ShareOffsets
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = [
@@ -55,27 +64,8 @@ LOOKED_AT: Final = 10_000
 _TOPIC: Final = "__consumer_offsets"
 _ALL, _PLACED = "groups", "placed groups"
 """The names of two counts: all groups with committed offsets, and the groups whose coordinator serves the partition."""
-OWN_GROUPS: Final = pa.schema(
-    [
-        *(GROUPS.field(name) for name in ("group", "kind", "state", "epoch", "members")),
-        ("logPartition", pa.int32()),
-        ("stale", pa.bool_()),
-    ]
-)
-LAGS: Final = pa.schema(
-    [
-        ("group", pa.string()),
-        ("topic", pa.string()),
-        ("partitions", pa.int64()),
-        ("unknown", pa.int64()),
-        ("lag", pa.int64()),
-        ("largestLag", pa.int64()),
-        ("ahead", pa.int64()),
-        ("commitTimestampMs", pa.int64()),
-        ("logPartition", pa.int32()),
-        ("stale", pa.bool_()),
-    ]
-)
+OWN_GROUPS: Final = columns("group kind state epoch members logPartition stale")
+LAGS: Final = columns("group topic partitions unknown lag largestLag ahead commitTimestampMs logPartition stale")
 """Totals by group, topic and partition of the log: offsets, unknown lags, sum and maximum of lags, distances beyond the
 end, and the last commit."""
 _TOTALS: Final = {
@@ -86,7 +76,7 @@ _TOTALS: Final = {
     "ahead": "sum",
     "commitTimestampMs": "max",
 }
-_WORST_ROWS: Final = pa.schema([*OFFSETS, ("firstCommitMs", pa.int64()), ("firstCommitOffset", pa.int64())])
+_WORST_ROWS: Final = pa.schema([*OFFSETS, *columns("firstCommitMs firstCommitOffset"), WINDOWS.field("window")])
 _BY_LOG: Final = ("group", "topic", "logPartition", "stale")
 _BY_KEY: Final = [("group", "ascending"), ("topic", "ascending"), ("topicPartition", "ascending")]
 _WORST: Final = [("lag", "descending"), *_BY_KEY]
@@ -114,6 +104,13 @@ class GroupOffsetsSummary:
     groups: pa.Table = field(factory=GROUPS.empty_table)
 
 
+def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary:
+    """Return the report data of all partitions."""
+    whole = add_summaries([GroupOffsetsSummary(), *found])
+    worst, pending = _first_of(whole.worst, _WORST, LOOKED_AT), _first_of(whole.pending, _BY_KEY, REPORT_ROWS)
+    return evolve(whole, hours=summed_hours(whole.hours), worst=worst, pending=pending)
+
+
 def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
     """Return the job, with or without the history of all commits."""
     tables = {
@@ -122,8 +119,8 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         "groups": TableSpec(GROUPS, partition_by=("kind",)),
         PROBLEMS_TABLE: TableSpec(PROBLEMS),
     }
-    columns = HISTORY.append(pa.field("logPartition", pa.int32()))
-    appended = {HISTORY_TABLE: TableSpec(columns, partition_by=("logPartition",))}
+    committed = pa.schema([*HISTORY, *columns("logPartition")])
+    appended = {HISTORY_TABLE: TableSpec(committed, partition_by=("logPartition",))}
     return Job(
         name="group-offsets",
         topics=(_TOPIC,),
@@ -131,7 +128,6 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         options={"history": history},
         start=partial(_start, history),
         state_tables=_state_tables(history),
-        damage=damage_of,
         needs_facts=True,
         tables={**tables, **(appended if history else {})},
         appended=frozenset([PROBLEMS_TABLE, HISTORY_TABLE]),
@@ -147,12 +143,12 @@ def _start(history: bool, output: TaskOutput, of: LogRange, saved: SavedState | 
 
 
 def _state_tables(history: bool) -> dict[str, pa.Schema]:
-    return {"rows": ROWS, "hours": HOURS, **({"waiting": HISTORY, "markers": MARKERS} if history else {})}
-
-
-def damage_of(of: LogRange, fault: LogFileError) -> dict[str, Any]:
-    """Return the row for an unreadable part of a file."""
-    return {"logPartition": of.number, "logOffset": None, "file": fault.file, "problem": str(fault)}
+    return {
+        "rows": ROWS,
+        "hours": HOURS,
+        "windows": WINDOW_ROWS,
+        **({"waiting": HISTORY, "markers": MARKERS} if history else {}),
+    }
 
 
 class GroupOffsets:
@@ -161,22 +157,22 @@ class GroupOffsets:
     def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
         self._range = of
         self._output = output
-        tables = {} if saved is None else saved.tables
-        self._hours = CommitHours(tables.get("hours", HOURS.empty_table()))
-        if saved is None:
-            self._offsets = CommittedOffsets.of_range() if of.sequence else CommittedOffsets()
-        else:
-            self._offsets = CommittedOffsets.from_checkpoint(
-                tables["rows"], saved.numbers, of.bases[0] if of.bases else 0, open_start=of.sequence > 0
-            )
-        rows = tables.get("waiting", HISTORY.empty_table()), tables.get("markers", MARKERS.empty_table())
+        state = SavedState() if saved is None else saved
+        self._hours = commit_hours(state.table("hours", HOURS))
+        windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
+        self._windows = CommitWindows(windows, open_start=of.sequence > 0)
+        self._offsets = CommittedOffsets.from_checkpoint(
+            state.table("rows", ROWS), state.numbers, of.first_offset, open_start=of.sequence > 0
+        )
+        rows = state.table("waiting", HISTORY), state.table("markers", MARKERS)
         self._history = HistoryWriter(output, of, *rows) if history else None
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
         found = classify(records, file, segment)
         self._offsets.add(found)
-        self._hours.add(found)
+        self._hours.add(commits_by_hour(found))
+        self._windows.add(found)
         if self._history is not None:
             self._history.add(found, file)
         return numbered(found.problems, self._range.number)
@@ -184,19 +180,20 @@ class GroupOffsets:
     def merge(self, later: GroupOffsets) -> None:
         """Add the state of the next range."""
         self._offsets = self._offsets.merge(later._offsets)
-        self._hours.merge(later._hours)
+        self._hours.add(later._hours.all())
+        self._windows.merge(later._windows)
         if self._history is not None and later._history is not None:
             self._history.merge(later._history)
 
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         rows, counts = self._offsets.checkpoint()
-        tables = {"rows": rows, "hours": self._hours.hours}
+        tables = {"rows": rows, "hours": self._hours.all(), "windows": self._windows.checkpoint()}
         if self._history is not None:
             self._history.end()
             tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
         groups = groups_with_offsets(rows)
-        mine = placed(groups, self._range.number, self._range.partitions)
+        mine = pc.invert(is_stale(groups, self._range.number, self._range.partitions))
         return SavedState({**counts, _ALL: len(groups), _PLACED: pc.sum(mine).as_py() or 0}, tables)
 
     def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
@@ -215,10 +212,10 @@ class GroupOffsets:
         return GroupOffsetsSummary(
             rows={**offsets.counts, "pending": pending.num_rows},
             counts=self._offsets.counts,
-            hours=self._hours.hours,
+            hours=self._hours.all(),
             own_groups=_own_groups(survivors, number, partitions),
             lags=offsets.lags(),
-            worst=with_first_commits(offsets.worst, survivors),
+            worst=with_windows(with_first_commits(offsets.worst, survivors), self._windows.windows()),
             pending=_first_of(pending, _BY_KEY, REPORT_ROWS),
         )
 
@@ -230,8 +227,8 @@ class GroupStarts:
         self._states = _state_tables(history)
         self._output = output
         self._number = of.number
-        records = STATE_RECORDS.empty_table() if saved is None else saved.tables["rows"]
-        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.bases[0] if of.bases else 0))
+        records = (saved or SavedState()).table("rows", STATE_RECORDS)
+        self._offsets = ShareOffsets.from_checkpoint(rows_since(records, of.first_offset))
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
@@ -244,10 +241,8 @@ class GroupStarts:
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         records = self._offsets.checkpoint()
-        columns = {field.name: pa.nulls(records.num_rows, field.type) for field in ROWS}
-        columns |= {name: records[name] for name in records.column_names}
-        tables = {name: schema.empty_table() for name, schema in self._states.items()}
-        return SavedState({}, {**tables, "rows": pa.table(columns, schema=ROWS)})
+        rows = filled(ROWS, records.num_rows, named(records))
+        return SavedState({}, {name: each.empty_table() for name, each in self._states.items()} | {"rows": rows})
 
     def finish(self, facts: ClusterFacts) -> GroupOffsetsSummary:
         """Write the start offsets, and return the report data."""
@@ -255,14 +250,22 @@ class GroupStarts:
         offsets = _OffsetWriter(self._output)
         for batch in self._offsets.offsets(self._number, names, facts.ends).combine_chunks().to_batches():
             offsets.write(batch)
-        worst = with_first_commits(offsets.worst, ROWS.empty_table())
+        worst = with_windows(with_first_commits(offsets.worst, ROWS.empty_table()), WINDOWS.empty_table())
         return GroupOffsetsSummary(rows=offsets.counts, starts=offsets.lags(), worst=worst)
 
 
 def numbered(problems: pa.Table, number: int) -> pa.Table:
     """Return problems with the number of their partition, with the columns of ``PROBLEMS``."""
-    numbers = pa.repeat(pa.scalar(number, pa.int32()), problems.num_rows)
-    return problems.add_column(0, "logPartition", numbers).cast(PROBLEMS)
+    return filled(PROBLEMS, problems.num_rows, named(problems) | {"logPartition": number})
+
+
+def is_stale(groups: pa.Array, number: int, partitions: int) -> pa.Array:
+    """Return whether another partition's coordinator serves each group, False if the number of partitions is 0."""
+    if not partitions:
+        return pa.repeat(pa.scalar(False), len(groups))
+    found = groups.dictionary_encode()
+    stale = [partition_for_key(name, partitions) != number for name in found.dictionary.to_pylist()]
+    return pc.fill_null(pa.array(stale, pa.bool_()).take(found.indices), True)
 
 
 def _own_groups(survivors: pa.Table, number: int, partitions: int) -> pa.Table:
@@ -328,36 +331,9 @@ def _summed(rows: pa.Table, *by: str) -> pa.Table:
 
 def _lag_parts(batch: pa.RecordBatch) -> pa.Table:
     """Return the totals of each row of offsets."""
-    columns = {name: batch[name] for name in LAGS.names if name in batch.schema.names} | {
-        "largestLag": batch["lag"],
-        "partitions": pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows),
-        "unknown": batch["lag"].is_null().cast(pa.int64()),
-    }
-    return pa.Table.from_arrays([columns[name] for name in LAGS.names], schema=LAGS)
-
-
-def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary:
-    """Return the report data of all partitions."""
-    rows, counts, hours = Counter[str](), Counter[str](), CommitHours()
-    for each in found:
-        rows.update(each.rows)
-        counts.update(each.counts)
-        hours.merge(CommitHours(each.hours))
-    none = GroupOffsetsSummary()
-
-    def joined(name: str) -> pa.Table:
-        return pa.concat_tables([getattr(none, name), *(getattr(each, name) for each in found)]).combine_chunks()
-
-    return GroupOffsetsSummary(
-        rows=rows,
-        counts=counts,
-        hours=hours.hours,
-        own_groups=joined("own_groups"),
-        lags=joined("lags"),
-        starts=joined("starts"),
-        worst=_first_of(joined("worst"), _WORST, LOOKED_AT),
-        pending=_first_of(joined("pending"), _BY_KEY, REPORT_ROWS),
-    )
+    known = named(batch)
+    more = {"largestLag": batch["lag"], "partitions": 1, "unknown": batch["lag"].is_null()}
+    return filled(LAGS, batch.num_rows, known | more)
 
 
 def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSummary:
@@ -370,12 +346,11 @@ def _combine(summary: GroupOffsetsSummary, output: TaskOutput) -> GroupOffsetsSu
 def _groups(summary: GroupOffsetsSummary) -> pa.Table:
     """Return all groups, including groups that have only offsets. Stale offsets and descriptions do not count."""
     joined = _one_per_group(summary).join(lag_totals(summary, "group"), "group", join_type="full outer")
-    columns = {name: joined[name] for name in joined.column_names}
-    columns |= {name: pc.fill_null(columns[name], value) for name, value in _ALONE.items()}
-    columns["lastCommitMs"] = joined["commitTimestampMs"].combine_chunks()
-    columns["lastCommit"] = to_timestamps(columns["lastCommitMs"])
-    groups = pa.Table.from_arrays([columns[name] for name in GROUPS.names], names=GROUPS.names)
-    return groups.cast(GROUPS).sort_by("group")
+    known = named(joined)
+    known |= {name: pc.fill_null(known[name], value) for name, value in _ALONE.items()}
+    times = one_array(joined["commitTimestampMs"])
+    known |= {"lastCommitMs": times, "lastCommit": to_timestamps(times)}
+    return filled(GROUPS, joined.num_rows, known).sort_by("group")
 
 
 def _one_per_group(summary: GroupOffsetsSummary) -> pa.Table:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.group_offsets_job import LOOKED_AT, GroupOffsetsSummary, lag_totals, top_rows
 from kafka_msgs.analysis.job import REPORT_ROWS
-from kafka_msgs.log.timestamps import LogTimestamps, with_log_times
+from kafka_msgs.analysis.lag_status import with_times_and_statuses
+from kafka_msgs.log.timestamps import LogTimestamps
 from kafka_msgs.report import Report, ReportPart, Section, by_hour, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.table_building import bars, first_rows
@@ -32,7 +33,7 @@ _OFFSETS: Final = (
 )  # fmt: skip
 _LAGS: Final = [
     "group", "topic", "topicPartition", "committedOffset", "endOffset", "lag", "ahead", "metadata",
-    "commitTimestampMs", "firstCommitMs", "firstCommitOffset",
+    "commitTimestampMs", "firstCommitMs", "firstCommitOffset", "window",
 ]  # fmt: skip
 """The columns of the lag statistics. Only these are converted to Python values, since there may be many offsets."""
 _PENDING: Final = ("group", "topic", "topicPartition", "producerId", "committedOffset")
@@ -69,7 +70,7 @@ def group_offsets_report(
             which="groups with the largest lags",
         ),
         lag_part(
-            *with_log_times(worst.select(_LAGS).to_pylist(), places),
+            *with_times_and_statuses(worst.select(_LAGS).to_pylist(), places),
             total=found.rows.get("served", 0),
             totals=lag_totals(found, "group", "topic").to_pylist(),
         ),

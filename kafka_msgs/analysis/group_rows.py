@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from kafka_msgs.analysis.arrow_tables import columns
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription
 
 __all__ = [
@@ -42,7 +43,7 @@ def _struct(**types: pa.DataType) -> pa.StructType:
     return pa.struct(list(types.items()))
 
 
-_TEXT, _INT, _LONG, _SHORT = pa.string(), pa.int32(), pa.int64(), pa.int16()
+_TEXT, _INT, _SHORT = pa.string(), pa.int32(), pa.int16()
 _TEXTS: Final = pa.list_(_TEXT)
 
 _ASSIGNED: Final = _struct(status=_TEXT, role=_TEXT, topic=_TEXT, topicId=_TEXT, subtopologyId=_TEXT, partition=_INT)
@@ -71,29 +72,22 @@ _SUBTOPOLOGY: Final = _struct(
     repartitionSourceTopics=pa.list_(_TOPIC_INFO),
     stateChangelogTopics=pa.list_(_TOPIC_INFO),
 )
-_GROUP: Final = _struct(
-    group=_TEXT,
-    kind=_TEXT,
-    state=_TEXT,
-    epoch=_INT,
-    assignmentEpoch=_INT,
-    protocolType=_TEXT,
-    protocol=_TEXT,
-    leader=_TEXT,
-    topology=_struct(epoch=_INT, subtopologies=pa.list_(_SUBTOPOLOGY)),
-    members=pa.list_(_MEMBER),
+_GROUP: Final = pa.struct(
+    [
+        *columns("group kind state epoch assignmentEpoch protocolType protocol leader"),
+        ("topology", _struct(epoch=_INT, subtopologies=pa.list_(_SUBTOPOLOGY))),
+        ("members", pa.list_(_MEMBER)),
+    ]
 )
-_OF_GROUP: Final = [("group", _TEXT), ("kind", _TEXT)]
+_OF_GROUP: Final = columns("group kind")
 
-DESCRIPTIONS: Final = pa.schema([*_GROUP, ("logPartition", _INT)])
+DESCRIPTIONS: Final = pa.schema([*_GROUP, *columns("logPartition")])
 _PLAIN: Final = [field for field in DESCRIPTIONS if not pa.types.is_nested(field.type)]
-GROUPS: Final = pa.schema([*_PLAIN, ("members", _INT), ("topologyEpoch", _INT)])
+GROUPS: Final = pa.schema([*_PLAIN, *columns("members topologyEpoch")])
 MEMBERS: Final = pa.schema([*_OF_GROUP, *(each for each in _MEMBER if each.name != "assigned"), ("assigned", _INT)])
 ASSIGNMENTS: Final = pa.schema([*_OF_GROUP, ("memberId", _TEXT), *_ASSIGNED])
-TOPOLOGY: Final = pa.schema([("group", _TEXT), ("topologyEpoch", _INT), *_SUBTOPOLOGY])
-PROBLEMS: Final = pa.schema(
-    [("group", _TEXT), ("logPartition", _INT), ("logOffset", _LONG), ("problem", _TEXT), ("file", _TEXT)]
-)
+TOPOLOGY: Final = pa.schema([*columns("group topologyEpoch"), *_SUBTOPOLOGY])
+PROBLEMS: Final = columns("group logPartition logOffset problem file")
 
 
 def description_rows(number: int, groups: Iterable[GroupDescription]) -> Rows:
@@ -155,7 +149,7 @@ def problem_rows(descriptions: Sequence[Row]) -> Iterator[Row]:
 
 
 def _of_group(description: Row) -> Row:
-    return {name: description[name] for name, _ in _OF_GROUP}
+    return {name: description[name] for name in _OF_GROUP.names}
 
 
 def _row(kind: pa.StructType, item: Any) -> Row:

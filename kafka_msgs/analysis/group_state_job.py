@@ -11,15 +11,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from kafka_msgs.analysis import group_rows as rows_of
+from kafka_msgs.analysis.arrow_tables import filled, named
 from kafka_msgs.analysis.group_rows import CURRENT, DESCRIPTIONS, PROBLEMS, Row, Rows
-from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
+from kafka_msgs.analysis.job import (
+    PROBLEMS_TABLE,
+    REPORT_ROWS,
+    ClusterFacts,
+    Job,
+    LogRange,
+    SavedState,
+    add_summaries,
+)
 from kafka_msgs.analysis.live_records import ROWS, LiveRecords, rows_since
 from kafka_msgs.analysis.offset_tables import described_groups
 from kafka_msgs.analysis.record_classification import classify
-from kafka_msgs.errors import LogFileError
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = ["GROUP_STATE", "SHOWN_MEMBERS", "GroupState", "StateSummary", "first_rows", "most_assigned"]
@@ -63,23 +71,9 @@ class StateSummary:
 
 def merge_summaries(found: Sequence[StateSummary]) -> StateSummary:
     """Return the report data of all partitions."""
-    totals, kinds = Counter[str](), Counter[tuple[str, str]]()
-    for each in found:
-        totals.update(each.totals)
-        kinds.update(each.kinds)
-    return StateSummary(
-        totals=totals,
-        kinds=kinds,
-        rows={
-            name: first_rows(name, [row for each in found for row in each.rows[name]]) for name in StateSummary().rows
-        },
-        most=most_assigned([row for each in found for row in each.most]),
-        problems=[row for each in found for row in each.problems][:REPORT_ROWS],
-    )
-
-
-def _damage(of: LogRange, fault: LogFileError) -> Row:
-    return {"logPartition": of.number, "file": fault.file, "problem": str(fault)}
+    whole = add_summaries([StateSummary(), *found])
+    rows = {name: first_rows(name, each) for name, each in whole.rows.items()}
+    return evolve(whole, rows=rows, most=most_assigned(whole.most), problems=whole.problems[:REPORT_ROWS])
 
 
 class GroupState:
@@ -88,20 +82,14 @@ class GroupState:
     def __init__(self, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
         self._range = of
         self._output = output
-        rows = ROWS.empty_table() if saved is None else rows_since(saved.tables["rows"], of.bases[0] if of.bases else 0)
+        rows = rows_since((saved or SavedState()).table("rows", ROWS), of.first_offset)
         self._survivors = LiveRecords(rows, open_start=of.sequence > 0)
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
         """Process the next records; return the problems among them."""
         found = classify(records, file, segment)
         self._survivors.add(found.others)
-        problems = found.problems
-        columns = {
-            "group": pa.nulls(problems.num_rows, pa.string()),
-            "logPartition": pa.repeat(pa.scalar(self._range.number, pa.int32()), problems.num_rows),
-            **{name: problems[name] for name in problems.column_names},
-        }
-        return pa.table({name: columns[name] for name in PROBLEMS.names}, schema=PROBLEMS)
+        return filled(PROBLEMS, found.problems.num_rows, named(found.problems) | {"logPartition": self._range.number})
 
     def merge(self, later: GroupState) -> None:
         """Add the state of the next range."""
@@ -183,7 +171,6 @@ GROUP_STATE: Final = Job(
     topics=("__consumer_offsets",),
     start=GroupState,
     state_tables={"rows": ROWS},
-    damage=_damage,
     needs_facts=True,
     tables=_TABLES,
     appended=frozenset([PROBLEMS_TABLE]),

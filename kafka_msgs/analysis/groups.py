@@ -16,8 +16,7 @@ from attrs import define, evolve, field, frozen
 from kafka_msgs.analysis.commit_windows import CommitWindows
 from kafka_msgs.analysis.committed_offsets import CommittedOffsets
 from kafka_msgs.analysis.in_memory import ReadProblem, read_partition
-from kafka_msgs.analysis.lag_status import LagHistory
-from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, described_groups, with_first_commits, with_windows
 from kafka_msgs.analysis.record_classification import OFFSETS_TOPIC, RECORD_COLUMNS, classify
 from kafka_msgs.analysis.share_offsets import SHARE_STATE_TOPIC, ShareOffsets
 from kafka_msgs.internal_topics.coordinator_partition import partition_for_key
@@ -44,8 +43,9 @@ _FIELDS: Final = {
     "log_partition": "logPartition",
     "first_commit_timestamp": "firstCommitMs",
     "first_commit_offset": "firstCommitOffset",
+    "window": "window",
 }
-"""The attributes of an offset, and the columns of ``OFFSETS`` and of ``with_first_commits``."""
+"""The attributes of an offset, and the columns of ``OFFSETS``, ``with_first_commits`` and ``with_windows``."""
 
 
 @frozen(kw_only=True)
@@ -56,8 +56,9 @@ class GroupOffset:
     markers and compacted records count. ``ahead`` is the number of offsets by which the commit is beyond the end, as
     after a truncation. Both are None if the end of the partition is unknown. ``log_partition`` is the partition of
     the internal topic. A ``stale`` offset is in a partition that the group's coordinator does not read: the number of
-    partitions was raised since. The first commit is the oldest remaining one outside transactions. ``history`` contains
-    the latest commits, if they were requested. Values that the commit does not have are None.
+    partitions was raised since. The first commit is the oldest remaining one outside transactions. ``window`` contains
+    the latest commits with the attributes of an ``Observation``, if they were requested. Values that the commit does
+    not have are None.
     """
 
     topic: str
@@ -75,10 +76,10 @@ class GroupOffset:
     stale: bool
     first_commit_timestamp: int | None = None
     first_commit_offset: int | None = None
-    history: LagHistory | None = None
+    window: Sequence[Mapping[str, int]] | None = None
 
     def row(self) -> dict[str, Any]:
-        """Return the offset with the column names of the table ``offsets`` and of first commits."""
+        """Return the offset with the column names of the table ``offsets``, of first commits and of windows."""
         return {column: getattr(self, name) for name, column in _FIELDS.items()}
 
 
@@ -215,12 +216,9 @@ class _Part:
     def of(cls, number: int, state: _Commits, ends: EndOffsets) -> _Part:
         rows = state.offsets.rows
         table = with_first_commits(pa.Table.from_batches(state.offsets.offsets(number, ends), OFFSETS), rows)
-        offsets = _by_group([_offsets(table)])
-        histories = {} if state.windows is None else state.windows.histories
-        for group, found in offsets.items():
-            for each in found:
-                each["history"] = histories.get((group, each["topic"], each["partition"]))
-        return cls({each.group_id: each for each in described_groups(rows)}, offsets)
+        if state.windows is not None:
+            table = with_windows(table, state.windows.windows())
+        return cls({each.group_id: each for each in described_groups(rows)}, _by_group([_offsets(table)]))
 
     @property
     def names(self) -> set[str]:

@@ -11,7 +11,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_msgs.analysis.arrow_tables import ReducingBuffer, aggregated, group_rows_by
+from kafka_msgs.analysis.arrow_tables import (
+    ReducingBuffer,
+    aggregated,
+    columns,
+    filled,
+    group_rows_by,
+    named,
+    one_array,
+)
 from kafka_msgs.analysis.batch_rows import NO_HOUR
 from kafka_msgs.analysis.offset_tables import to_timestamps
 
@@ -30,9 +38,7 @@ __all__ = [
     "statistics_by",
 ]
 
-_TEXT, _INT, _LONG, _DOUBLE = pa.string(), pa.int32(), pa.int64(), pa.float64()
-_TIME: Final = pa.timestamp("us", tz="UTC")
-_TEXTS: Final = pa.list_(_TEXT)
+_TEXT, _LONG, _DOUBLE = pa.string(), pa.int64(), pa.float64()
 
 _OF_DATA: Final = {
     "records": "records",
@@ -59,29 +65,15 @@ _ADDED: Final[dict[str, str]] = {
 """The statistics and their aggregate functions."""
 
 _PLACE: Final = ("segment", "hourMs", "codec")
-FIGURES: Final = pa.schema(
-    [("segment", _LONG), ("hourMs", _LONG), ("codec", _TEXT), *((name, _LONG) for name in _ADDED)]
-)
+FIGURES: Final = pa.schema([*columns("segment hourMs codec"), *((name, _LONG) for name in _ADDED)])
 """Statistics by segment, hour and codec. The codec is null for batches without client records."""
-PRODUCERS: Final = pa.schema([("segment", _LONG), ("hourMs", _LONG), ("producerId", _LONG)])
+PRODUCERS: Final = columns("segment hourMs producerId")
 """The producers with a producer id, by segment and hour."""
 
-PROFILE: Final = pa.schema(
-    [
-        ("topic", _TEXT),
-        ("partition", _INT),
-        ("hour", _TIME),
-        ("hourMs", _LONG),
-        *((name, _LONG) for name in ("records", "batches", "bytes", "contentBytes")),
-        ("ratio", _DOUBLE),
-        ("codecs", _TEXTS),
-        ("meanKeySize", _DOUBLE),
-        ("maxKeySize", _INT),
-        ("meanValueSize", _DOUBLE),
-        ("maxValueSize", _INT),
-        *((name, _LONG) for name in ("withoutKey", "tombstones", "producers", "transactions", "abortedTransactions")),
-        *((name, _LONG) for name in ("abortedRecords", "outOfOrder", "firstOffset", "lastOffset")),
-    ]
+PROFILE: Final = columns(
+    """topic partition hour hourMs records batches bytes contentBytes ratio codecs meanKeySize maxKeySize meanValueSize
+    maxValueSize withoutKey tombstones producers transactions abortedTransactions abortedRecords outOfOrder firstOffset
+    lastOffset"""
 )
 STATISTICS: Final = pa.schema(list(PROFILE)[4:])
 """The statistics in the profile, without topic, partition and hour."""
@@ -97,11 +89,9 @@ _BUFFER: Final = 1 << 16
 class HourlyStats:
     """Aggregates batches. It keeps only the statistics."""
 
-    def __init__(self, sums: pa.Table | None = None, producers: pa.Table | None = None) -> None:
-        self._sums = ReducingBuffer(FIGURES.empty_table() if sums is None else sums, _by_place, _BUFFER)
-        self._producers = ReducingBuffer(
-            PRODUCERS.empty_table() if producers is None else producers, _distinct, _BUFFER
-        )
+    def __init__(self, sums: pa.Table, producers: pa.Table) -> None:
+        self._sums = ReducingBuffer(sums, _by_place, _BUFFER)
+        self._producers = ReducingBuffer(producers, _distinct, _BUFFER)
 
     def add(self, batches: pa.Table) -> None:
         """Add batches with the columns of ``batch_rows.ROWS``. Aborted batches must also be passed to ``abort``."""
@@ -134,13 +124,14 @@ def _by_place(figures: pa.Table) -> pa.Table:
 
 def _figures(batches: pa.Table) -> pa.Table:
     data = pc.invert(batches["control"])
-    nothing = pa.scalar(None, _LONG)
-    found = {name: pc.if_else(data, batches[source].cast(_LONG), nothing) for name, source in _OF_DATA.items()}
-    found |= {"batches": data.cast(_LONG), "bytes": batches["batchSize"]}
+    found: dict[str, Any] = {
+        name: pc.if_else(data, batches[source].cast(_LONG), None) for name, source in _OF_DATA.items()
+    }
+    found |= {"batches": data, "bytes": batches["batchSize"]}
     for name, marker in (("transactions", "committed"), ("abortedTransactions", "aborted")):
-        found[name] = pc.fill_null(pc.equal(batches["marker"], marker), False).cast(_LONG)
+        found[name] = pc.fill_null(pc.equal(batches["marker"], marker), False)
     first, last, newest = (
-        pc.if_else(pc.greater_equal(batches[name], 0), batches[name], nothing)
+        pc.if_else(pc.greater_equal(batches[name], 0), batches[name], None)
         for name in ("firstTimestampMs", "lastTimestampMs", "maxTimestampMs")
     )
     found |= {"oldestMs": pc.min_element_wise(first, last), "newestMs": newest}
@@ -151,8 +142,7 @@ def _with(batches: pa.Table, found: Mapping[str, Any]) -> pa.Table:
     """Return statistics of batches, null for statistics that are not given."""
     codec = pc.if_else(batches["control"], pa.scalar(None, _TEXT), batches["codec"])
     known = {"segment": batches["segment"], "hourMs": batches["hourMs"], "codec": codec, **found}
-    nothing = pa.nulls(batches.num_rows, _LONG)
-    return pa.table({name: known.get(name, nothing) for name in FIGURES.names}).cast(FIGURES)
+    return filled(FIGURES, batches.num_rows, known)
 
 
 def _distinct(rows: pa.Table) -> pa.Table:
@@ -161,18 +151,14 @@ def _distinct(rows: pa.Table) -> pa.Table:
 
 def late_at(batches: pa.Table) -> pa.Table:
     """Return statistics that count one out-of-order record per batch."""
-    return _with(batches, {"outOfOrder": pa.repeat(pa.scalar(1, _LONG), batches.num_rows)})
+    return _with(batches, {"outOfOrder": 1})
 
 
 def profile_of(figures: pa.Table, producers: pa.Table, topic: str, partition: int) -> pa.Table:
     """Return the hours of a partition with the columns of ``PROFILE``; the row without a time comes last."""
     found = statistics_by(figures, producers, ["hourMs"])
-    place = {
-        "topic": pa.repeat(pa.scalar(topic), found.num_rows),
-        "partition": pa.repeat(pa.scalar(partition, _INT), found.num_rows),
-        "hour": to_timestamps(found["hourMs"].combine_chunks()),
-    }
-    return pa.table({name: place[name] if name in place else found[name] for name in PROFILE.names}).cast(PROFILE)
+    place = {"topic": topic, "partition": partition, "hour": to_timestamps(one_array(found["hourMs"]))}
+    return filled(PROFILE, found.num_rows, named(found) | place)
 
 
 def statistics_by(figures: pa.Table, producers: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -181,22 +167,23 @@ def statistics_by(figures: pa.Table, producers: pa.Table, by: Sequence[str]) -> 
     counted = _distinct(producers.select([*by, "producerId"]))
     numbers = group_rows_by(counted, by).aggregate([("producerId", "count")])
     content = pc.add(pc.add(found["keyBytes"], found["valueBytes"]), found["headerBytes"])
-    columns: dict[str, Any] = {name: found[name] for name in (*by, *STATISTICS.names) if name in found.column_names}
-    columns |= {name: pc.fill_null(columns[name], 0) for name in _ADDED if name in columns and _ADDED[name] == "sum"}
-    columns |= {
+    known: dict[str, Any] = named(found)
+    known |= {name: pc.fill_null(known[name], 0) for name, function in _ADDED.items() if function == "sum"}
+    known |= {
         "contentBytes": pc.fill_null(content, 0),
         "ratio": pc.divide(content.cast(_DOUBLE), found["dataBytes"]),
-        "codecs": pc.coalesce(_looked_up(found, _codecs(figures, by), "codec_list", by), pa.scalar([], _TEXTS)),
+        "codecs": pc.coalesce(
+            _looked_up(found, _codecs(figures, by), "codec_list", by), pa.scalar([], PROFILE.field("codecs").type)
+        ),
         "meanKeySize": pc.divide(found["keyBytes"].cast(_DOUBLE), found["records"]),
         "meanValueSize": pc.divide(found["valueBytes"].cast(_DOUBLE), found["records"]),
         "producers": pc.fill_null(_looked_up(found, numbers, "producerId_count", by), 0),
     }
     if "hourMs" in by:
         hours = found["hourMs"]
-        columns["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, pa.scalar(None, _LONG))
+        known["hourMs"] = pc.if_else(pc.not_equal(hours, NO_HOUR), hours, None)
     schema = pa.schema([*(found.schema.field(name) for name in by), *STATISTICS])
-    rows = pa.table({name: columns[name] for name in schema.names}).cast(schema)
-    return rows.sort_by([(name, "ascending") for name in by])
+    return filled(schema, found.num_rows, known).sort_by([(name, "ascending") for name in by])
 
 
 def _looked_up(found: pa.Table, rows: pa.Table, name: str, by: Sequence[str]) -> pa.ChunkedArray:

@@ -7,11 +7,12 @@ and a saved state continues in the next run. Engines know nothing about the reco
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.errors import LogFileError
@@ -25,6 +26,7 @@ __all__ = [
     "LogRange",
     "PartitionReducer",
     "SavedState",
+    "add_summaries",
 ]
 
 PROBLEMS_TABLE: Final = "problems"
@@ -62,6 +64,11 @@ class LogRange:
         return f"{self.log}-{self.start:020}-{self.sequence}"
 
     @property
+    def first_offset(self) -> int:
+        """The base offset of the first segment: retention has deleted all records before it."""
+        return self.bases[0] if self.bases else 0
+
+    @property
     def from_start(self) -> bool:
         """Whether the run reads the full partition."""
         return self.start == 0
@@ -73,6 +80,10 @@ class SavedState:
 
     numbers: Mapping[str, int] = field(factory=dict)
     tables: Mapping[str, pa.Table] = field(factory=dict)
+
+    def table(self, name: str, schema: pa.Schema) -> pa.Table:
+        """Return a table, empty without one."""
+        return self.tables.get(name, schema.empty_table())
 
 
 @frozen(kw_only=True)
@@ -113,6 +124,25 @@ class PartitionReducer(Protocol[SummaryT]):
         """Write the tables, and return the report data. This is the last call, for the state of a complete log."""
 
 
+def add_summaries(found: Sequence[S]) -> S:
+    """Return the sum of report data, attribute by attribute."""
+    names = [each.name for each in fields(type(found[0]))]  # type: ignore[arg-type]
+    return type(found[0])(**{name: _added([getattr(each, name) for each in found]) for name in names})
+
+
+def _added(values: Sequence[Any]) -> Any:
+    """Return the sum of numbers, all rows of tables and lists, or the sum for each key of mappings."""
+    match values[0]:
+        case pa.Table():
+            return pa.concat_tables(values).combine_chunks()
+        case Mapping():
+            keys = dict.fromkeys(key for each in values for key in each)
+            return {key: _added([each[key] for each in values if key in each]) for key in keys}
+        case list():
+            return list(chain.from_iterable(values))
+    return sum(values)
+
+
 def _unchanged(report: S, _: TaskOutput) -> S:
     return report
 
@@ -123,10 +153,9 @@ class Job(Generic[S]):
     them are refused. ``optional_topics`` are read as well if the inputs contain them.
 
     ``start`` creates the reducer of a range from the output, the range and a saved state. ``state_tables`` contains the
-    schemas of the tables in its state. ``columns`` lists record columns in addition to ``RECORD_COLUMNS``. ``damage``
-    returns the row for an unreadable part of a file, with the columns of the table ``problems``. With ``exact`` an
-    earlier state is used only if no data already read was rewritten. With ``needs_facts`` all partitions are reduced
-    before ``finish``, so that facts are as new as their records.
+    schemas of the tables in its state. ``columns`` lists record columns in addition to ``RECORD_COLUMNS``. With
+    ``exact`` an earlier state is used only if no data already read was rewritten. With ``needs_facts`` all partitions
+    are reduced before ``finish``, so that facts are as new as their records.
 
     A run resumes an earlier run only if the ``options`` are equal. Every run writes all rows of ``tables``, but only
     adds rows to the ``appended`` tables. ``merge`` combines report data, and ``combine`` writes the tables that depend
@@ -140,7 +169,6 @@ class Job(Generic[S]):
     start: Callable[[TaskOutput, LogRange, SavedState | None], PartitionReducer[S]]
     state_tables: Mapping[str, pa.Schema]
     columns: tuple[str, ...] = ()
-    damage: Callable[[LogRange, LogFileError], Mapping[str, Any]]
     exact: bool = False
     needs_facts: bool = False
     tables: Mapping[str, TableSpec]
@@ -153,3 +181,9 @@ class Job(Generic[S]):
     def read_topics(self) -> tuple[str, ...] | None:
         """All topics that the job reads, None for all."""
         return None if self.topics is None else (*self.topics, *self.optional_topics)
+
+    @staticmethod
+    def damage(of: LogRange, fault: LogFileError) -> Mapping[str, Any]:
+        """Return the row for an unreadable part of a file, with all columns that tables of problems may have."""
+        place = {"topic": of.topic, "partition": of.number, "logPartition": of.number}
+        return {**place, "file": fault.file, "batchPosition": fault.position, "problem": str(fault)}

@@ -14,10 +14,18 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.timestamps import LogTimestamps
+from kafka_msgs.log.timestamps import LogTimestamps, Places, with_log_times
 from kafka_msgs.report.metric_definitions import LagStatus
 
-__all__ = ["STATUS_RULES", "LagHistory", "LagWindow", "Observation", "StatusRule", "with_statuses"]
+__all__ = [
+    "STATUS_RULES",
+    "LagHistory",
+    "LagWindow",
+    "Observation",
+    "StatusRule",
+    "with_statuses",
+    "with_times_and_statuses",
+]
 
 WINDOW: Final = 10
 """The default number of observations in a window."""
@@ -53,6 +61,21 @@ class LagWindow:
         """The time that the window covers in milliseconds, at least ``shortest_ms``."""
         return max(self.observations[-1].time - self.observations[0].time, self.shortest_ms)
 
+    @property
+    def offsets(self) -> list[int]:
+        """The offsets of all observations."""
+        return [each.offset for each in self.observations]
+
+    @property
+    def lags(self) -> list[int]:
+        """The known lags."""
+        return [each.lag for each in self.observations if each.lag is not None]
+
+    @property
+    def never_shrinks(self) -> bool:
+        """Whether no known lag is below the one before it."""
+        return all(later >= earlier for earlier, later in pairwise(self.lags))
+
 
 @frozen
 class StatusRule:
@@ -63,54 +86,44 @@ class StatusRule:
     holds: Callable[[LagWindow], bool]
 
 
-def _caught_up(window: LagWindow) -> bool:
-    return window.lag == 0
-
-
-def _stopped(window: LagWindow) -> bool:
-    return bool(window.observations) and window.now - window.observations[-1].time > window.span
-
-
-def _too_short(window: LagWindow) -> bool:
-    return len(window.observations) < _FEWEST
-
-
-def _rewound(window: LagWindow) -> bool:
-    return any(later.offset < earlier.offset for earlier, later in pairwise(window.observations))
-
-
-def _was_caught_up(window: LagWindow) -> bool:
-    return any(each.lag == 0 for each in window.observations)
-
-
-def _stalled(window: LagWindow) -> bool:
-    return len({each.offset for each in window.observations}) == 1 and _never_shrinks(window)
-
-
-def _without_lags(window: LagWindow) -> bool:
-    return len(_known_lags(window)) < _FEWEST
-
-
-def _never_shrinks(window: LagWindow) -> bool:
-    return all(later >= earlier for earlier, later in pairwise(_known_lags(window)))
-
-
-def _known_lags(window: LagWindow) -> list[int]:
-    return [each.lag for each in window.observations if each.lag is not None]
-
-
-STATUS_RULES: Final = (
+_WITHOUT_LAGS: Final = (
     StatusRule(LagStatus.UNKNOWN, "the end of the partition is unknown", lambda window: window.lag is None),
-    StatusRule(LagStatus.OK, "the current lag is 0", _caught_up),
-    StatusRule(LagStatus.STOPPED, "the last commit is longer ago than the time that the window covers", _stopped),
-    StatusRule(LagStatus.REWOUND, "an offset in the window is lower than the one before it", _rewound),
-    StatusRule(LagStatus.UNKNOWN, f"the window contains fewer than {_FEWEST} commits", _too_short),
-    StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", _was_caught_up),
-    StatusRule(LagStatus.UNKNOWN, f"fewer than {_FEWEST} lags in the window are known", _without_lags),
-    StatusRule(LagStatus.STALLED, "all offsets in the window are equal, and the lag never shrinks", _stalled),
-    StatusRule(LagStatus.WARNING, "the offset advances, and the lag never shrinks", _never_shrinks),
+    StatusRule(LagStatus.OK, "the current lag is 0", lambda window: window.lag == 0),
+    StatusRule(
+        LagStatus.STOPPED,
+        "the last commit is longer ago than the time that the window covers",
+        lambda window: bool(window.observations) and window.now - window.observations[-1].time > window.span,
+    ),
+    StatusRule(
+        LagStatus.REWOUND,
+        "an offset in the window is lower than the one before it",
+        lambda window: any(later < earlier for earlier, later in pairwise(window.offsets)),
+    ),
+    StatusRule(
+        LagStatus.UNKNOWN,
+        f"the window contains fewer than {_FEWEST} commits",
+        lambda window: len(window.observations) < _FEWEST,
+    ),
+)
+_WITH_LAGS: Final = (
+    StatusRule(LagStatus.OK, "the lag was 0 at a commit in the window", lambda window: 0 in window.lags),
+    StatusRule(
+        LagStatus.UNKNOWN,
+        f"fewer than {_FEWEST} lags in the window are known",
+        lambda window: len(window.lags) < _FEWEST,
+    ),
+    StatusRule(
+        LagStatus.STALLED,
+        "all offsets in the window are equal, and the lag never shrinks",
+        lambda window: len(set(window.offsets)) == 1 and window.never_shrinks,
+    ),
+    StatusRule(
+        LagStatus.WARNING, "the offset advances, and the lag never shrinks", lambda window: window.never_shrinks
+    ),
     StatusRule(LagStatus.OK, "the lag shrinks at least once in the window", lambda window: True),
 )
+"""The rules that need the lags of earlier observations."""
+STATUS_RULES: Final = (*_WITHOUT_LAGS, *_WITH_LAGS)
 """The rules, in the order in which they are checked."""
 
 LagAt: TypeAlias = Callable[[Observation], "int | None"]
@@ -121,12 +134,20 @@ class LagHistory:
     """The latest observations of a group in one partition: at most ``size``, one per ``distance_ms`` of time.
 
     Of several observations in the same span of ``distance_ms``, the one with the highest position counts. The content
-    is therefore independent of the order in which observations and histories are added.
+    is therefore independent of the order in which observations are added.
     """
 
     size: int = WINDOW
     distance_ms: int = DISTANCE_MS
     _by_slot: dict[int, Observation] = field(factory=dict)
+
+    @classmethod
+    def from_window(cls, window: Iterable[Mapping[str, int]]) -> LagHistory:
+        """Return the history with the commits in a window of ``commit_windows.WINDOWS``."""
+        history = cls()
+        for commit in window:
+            history.add(Observation(**commit))
+        return history
 
     def add(self, observation: Observation) -> None:
         """Add an observation."""
@@ -134,15 +155,6 @@ class LagHistory:
         self._by_slot[slot] = max(self._by_slot.get(slot, observation), observation, key=lambda each: each[:3])
         if len(self._by_slot) > self.size:
             del self._by_slot[min(self._by_slot)]
-
-    def merge(self, other: LagHistory) -> None:
-        """Add the observations of another history of the same partition."""
-        for observation in other._by_slot.values():
-            self.add(observation)
-
-    def drop_before(self, position: int) -> None:
-        """Remove the observations before a position: those before the deletion of the committed offset."""
-        self._by_slot = {slot: each for slot, each in self._by_slot.items() if each.position >= position}
 
     @property
     def observations(self) -> list[Observation]:
@@ -155,16 +167,12 @@ class LagHistory:
         ``lag_at`` returns the lag at an observation that does not have it. It is only called if the rules need it.
         """
         window = LagWindow(self.observations, now, lag, (self.size - 1) * self.distance_ms)
-        for number, rule in enumerate(STATUS_RULES):
-            if number == _FIRST_WITH_LAGS and lag_at is not None:
-                window = evolve(window, observations=[_with_lag(each, lag_at) for each in window.observations])
+        for rule in _WITHOUT_LAGS:
             if rule.holds(window):
                 return rule.status
-        raise AssertionError("the last rule always holds")
-
-
-_FIRST_WITH_LAGS: Final = next(number for number, rule in enumerate(STATUS_RULES) if rule.holds is _was_caught_up)
-"""The first rule that needs the lags of earlier observations."""
+        if lag_at is not None:
+            window = evolve(window, observations=[_with_lag(each, lag_at) for each in window.observations])
+        return next(rule.status for rule in _WITH_LAGS if rule.holds(window))
 
 
 def _with_lag(observation: Observation, lag_at: LagAt) -> Observation:
@@ -176,12 +184,30 @@ def with_statuses(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of committed offsets with their ``status`` at a time in milliseconds.
 
-    A row has ``topic``, ``lag``, ``endOffset``, the column ``partition``, and ``history``, None without commits. The
+    A row has ``topic``, ``lag``, ``endOffset``, the column ``partition``, and ``window``, None without commits. The
     lags at earlier commits are looked up in the logs.
     """
     for row in rows:
-        history, log = row["history"] or LagHistory(), logs.get((row["topic"], row[partition]))
+        history, log = LagHistory.from_window(row["window"] or ()), logs.get((row["topic"], row[partition]))
         yield {**row, "status": history.status(now, row["lag"], _lags_in(log, row["endOffset"])).name}
+
+
+def with_times_and_statuses(
+    rows: Iterable[Mapping[str, Any]], places: Places
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Return rows of ``kafka_msgs.report.sections.lag`` with times and statuses from logs, and the newest time.
+
+    A row has a ``window``, None without commits. Without any window, the rows have no status. The lags at earlier
+    commits are looked up in the same logs as the times, those of the largest lags. Raises ``OSError``.
+    """
+    given = list(rows)
+    logs = {place: places[place] for place in {(row["topic"], row["topicPartition"]) for row in given} & places.keys()}
+    timed, as_of = with_log_times(given, logs)
+    if any(row["window"] for row in given):
+        looked_up = {(row["topic"], row["topicPartition"]) for row in timed if "unreadMs" in row}
+        read = {place: logs[place] for place in looked_up}
+        timed = list(with_statuses(timed, as_of or 0, read, "topicPartition"))
+    return timed, as_of
 
 
 def _lags_in(log: LogTimestamps | None, end: int | None) -> LagAt | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import group_rows_by, one_array, replaced
+from kafka_msgs.analysis.arrow_tables import columns, group_rows_by, one_array, replaced
 from kafka_msgs.analysis.transaction_outcomes import first_markers, next_markers
 
 __all__ = [
@@ -27,6 +27,10 @@ __all__ = [
     "ROWS",
     "UNDECIDED",
     "LiveRecords",
+    "RowOrder",
+    "deleted_later",
+    "end_markers",
+    "first_end_markers",
     "rows_since",
     "rows_with",
 ]
@@ -50,19 +54,7 @@ _MARKERS: Final = pa.array([COMMITS, ABORTS], pa.int8())
 _OPEN: Final = pa.array([UNDECIDED, UNDECIDED_DELETED], pa.int8())
 _IN_TRANSACTIONS: Final = pa.concat_arrays([_MARKERS, _OPEN])
 
-ROWS: Final = pa.schema(
-    [
-        ("role", pa.int8()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("key", pa.large_binary()),
-        ("value", pa.large_binary()),
-        ("producer", pa.int64()),
-        ("transactional", pa.bool_()),
-        ("stands_for", pa.int64()),
-        ("segment", pa.int64()),
-    ]
-)
+ROWS: Final = columns("role offset timestamp key value producer transactional stands_for segment")
 """Records and their roles. ``stands_for`` counts the records of a transaction that a row represents. ``segment`` is the
 base offset of the segment that contains the record."""
 
@@ -117,20 +109,20 @@ class LiveRecords:
         if not rows.num_rows:
             return
         roles = self._ended(rows)
-        order = _Order.of(rows)
+        order = RowOrder.of(rows)
         counting = order.last_rows(pc.equal(roles, EFFECTIVE))
         offsets = _with_role(rows.take(counting), EFFECTIVE)
         groups = rows.take(order.last_rows(pc.equal(roles, GROUP_RECORD)))
         deleted = pc.and_(pc.equal(roles, EFFECTIVE), one_array(rows["value"]).is_null())
         deletions = rows.take(order.last_rows(deleted))
         commits = _commits_alive(rows, roles, deletions)
-        first = _with_role(rows.take(order.first_rows(commits, rows["segment"])), FIRST_COMMIT)
+        first = _with_role(rows.take(order.first_rows(commits, segment=rows["segment"])), FIRST_COMMIT)
         waiting = rows.filter(pc.is_in(roles, _OPEN))
         if waiting.num_rows:
             waiting = _last_waiting(_without_deleted(waiting, deletions))
         alive = [_valued(offsets), groups if self.open_start else _valued(groups)]
         # In a log from its start, deletions and markers can be dropped: rows that are added later are later in the log.
-        earlier = [deletions, _first_markers(rows)] if self.open_start else []
+        earlier = [deletions, first_end_markers(rows)] if self.open_start else []
         self.rows = pa.concat_tables([*alive, waiting, first, *earlier]).combine_chunks()
 
     def _ended(self, rows: pa.Table) -> pa.Array:
@@ -138,26 +130,31 @@ class LiveRecords:
 
         Markers and aborted rows lose their role.
         """
-        roles = one_array(rows["role"])
-        concerned = pc.is_in(roles, _IN_TRANSACTIONS)
-        if not pc.any(concerned).as_py():
+        roles, markers = one_array(rows["role"]), end_markers(rows)
+        if markers.null_count == len(markers):
             return roles
-        names = ["role", "offset", "producer", "stands_for"]
-        found = rows.select(names).filter(concerned).combine_chunks()
-        is_marker = pc.is_in(one_array(found["role"]), _MARKERS)
-        markers = pc.if_else(is_marker, one_array(found["role"]), pa.scalar(None, pa.int8()))
-        outcome = next_markers(one_array(found["producer"]), one_array(found["offset"]), markers)
         for marker, name in ((COMMITS, "committed"), (ABORTS, "aborted")):
-            of_client = pc.and_(pc.equal(outcome, marker), pc.is_in(one_array(found["role"]), _OPEN))
-            setattr(self, name, getattr(self, name) + int(pc.sum(found["stands_for"].filter(of_client)).as_py() or 0))
-        counts = pc.and_(pc.equal(outcome, COMMITS), pc.equal(one_array(found["role"]), UNDECIDED))
+            ended = pc.and_(pc.equal(markers, marker), pc.is_in(roles, _OPEN))
+            setattr(self, name, getattr(self, name) + int(pc.sum(rows["stands_for"].filter(ended)).as_py() or 0))
+        counts = pc.and_(pc.equal(markers, COMMITS), pc.equal(roles, UNDECIDED))
         after = pc.if_else(counts, pa.scalar(EFFECTIVE, pa.int8()), pa.scalar(None, pa.int8()))
-        after = pc.if_else(outcome.is_null(), one_array(found["role"]), after)
-        return pc.replace_with_mask(roles, concerned, after)
+        return pc.if_else(markers.is_null(), roles, after)
+
+
+def end_markers(rows: pa.Table) -> pa.Array:
+    """Return the role of the marker that ends the transaction of each row, null for other rows and if it is open."""
+    roles = one_array(rows["role"])
+    concerned = pc.is_in(roles, _IN_TRANSACTIONS)
+    nothing = pa.nulls(len(roles), roles.type)
+    if not pc.any(concerned).as_py():
+        return nothing
+    found = rows.select(["role", "offset", "producer"]).filter(concerned)
+    markers = pc.if_else(pc.is_in(found["role"], _MARKERS), found["role"], pa.scalar(None, roles.type))
+    return pc.replace_with_mask(nothing, concerned, next_markers(found["producer"], found["offset"], markers))
 
 
 @frozen
-class _Order:
+class RowOrder:
     """The order of rows by offset: ``rows`` are the sorted row numbers, ``ranks`` their ranks, ``keys`` their keys.
 
     Keys are dictionary indices: Arrow groups numbers 10× faster than large binaries.
@@ -168,20 +165,20 @@ class _Order:
     keys: pa.Array
 
     @classmethod
-    def of(cls, rows: pa.Table) -> _Order:
+    def of(cls, rows: pa.Table) -> RowOrder:
         """Return the order of rows."""
         order = pc.sort_indices(one_array(rows["offset"]))
         return cls(order, pc.sort_indices(order), one_array(rows["key"]).dictionary_encode().indices)
 
-    def last_rows(self, wanted: pa.Array) -> pa.Array:
-        """Return the last wanted row of each key, in this order."""
-        return self._rows(wanted, "max", {})
+    def last_rows(self, wanted: pa.Array, **more: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Return the last wanted row of each key and of each combination of ``more`` columns, in this order."""
+        return self._rows(wanted, "max", more)
 
-    def first_rows(self, wanted: pa.Array, segments: pa.ChunkedArray) -> pa.Array:
-        """Return the first wanted row of each key in each segment, like ``last_rows``."""
-        return self._rows(wanted, "min", {"segment": segments})
+    def first_rows(self, wanted: pa.Array, **more: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Return the first wanted row of each key, like ``last_rows``."""
+        return self._rows(wanted, "min", more)
 
-    def _rows(self, wanted: pa.Array, which: str, more: Mapping[str, pa.ChunkedArray]) -> pa.Array:
+    def _rows(self, wanted: pa.Array, which: str, more: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Array:
         found = pa.table({"key": self.keys, **more, "rank": self.ranks}).filter(wanted)
         ranks = one_array(group_rows_by(found, ["key", *more]).aggregate([("rank", which)])[f"rank_{which}"])
         return self.rows.take(ranks.take(pc.sort_indices(ranks)))
@@ -203,10 +200,10 @@ def _commits_alive(rows: pa.Table, roles: pa.Array, deletions: pa.Table) -> pa.A
         pc.equal(roles, EFFECTIVE), pc.and_not(one_array(rows["value"]).is_valid(), one_array(rows["transactional"]))
     )
     plain = pc.or_(plain, pc.equal(roles, FIRST_COMMIT))
-    return pc.and_not(plain, _deleted_later(rows, deletions)) if deletions.num_rows else plain
+    return pc.and_not(plain, deleted_later(rows, deletions)) if deletions.num_rows else plain
 
 
-def _deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
+def deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
     """Return for each row whether a later row deletes its key."""
     at = one_array(pc.index_in(rows["key"], one_array(deletions["key"])))
     return pc.fill_null(pc.less(one_array(rows["offset"]), one_array(deletions["offset"]).take(at)), False)
@@ -214,7 +211,7 @@ def _deleted_later(rows: pa.Table, deletions: pa.Table) -> pa.Array:
 
 def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
     """Return pending rows. Rows with a later deletion of their key are only counted, without a key."""
-    gone = _deleted_later(waiting, deletions)
+    gone = deleted_later(waiting, deletions)
     deleted = _with_role(waiting.filter(gone), UNDECIDED_DELETED)
     nothing = pa.nulls(deleted.num_rows, pa.large_binary())
     deleted = replaced(deleted, key=nothing, value=nothing)
@@ -223,7 +220,7 @@ def _without_deleted(waiting: pa.Table, deletions: pa.Table) -> pa.Table:
 
 def _last_waiting(rows: pa.Table) -> pa.Table:
     """Return the last row of each producer and key, which represents the earlier ones."""
-    order = _Order.of(rows)
+    order = RowOrder.of(rows)
     columns = {"producer": rows["producer"], "key": order.keys, "rank": order.ranks, "stands_for": rows["stands_for"]}
     grouped = group_rows_by(pa.table(columns), ["producer", "key"])
     found = grouped.aggregate([("rank", "max"), ("stands_for", "sum")]).sort_by("rank_max")
@@ -231,7 +228,7 @@ def _last_waiting(rows: pa.Table) -> pa.Table:
     return replaced(last, stands_for=found["stands_for_sum"])
 
 
-def _first_markers(rows: pa.Table) -> pa.Table:
+def first_end_markers(rows: pa.Table) -> pa.Table:
     """Return the first marker of each producer, which ends its transaction in an earlier range."""
     return first_markers(rows.filter(pc.is_in(rows["role"], _MARKERS)), "producer", "offset")
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from kafka_msgs.analysis.arrow_tables import one_array
+from kafka_msgs.analysis.arrow_tables import columns, one_array
 from kafka_msgs.analysis.live_records import EFFECTIVE, FIRST_COMMIT, GROUP_RECORD, UNDECIDED, rows_with
 from kafka_msgs.columns import decode_column
 from kafka_msgs.internal_topics.group_descriptions import GroupDescription, describe_group
@@ -33,25 +33,19 @@ __all__ = [
     "committed_offsets",
     "described_groups",
     "groups_with_offsets",
+    "lag_columns",
     "pending_offsets",
     "to_timestamps",
     "with_first_commits",
+    "with_windows",
 ]
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
-_TEXT, _INT, _LONG, _BOOL = pa.string(), pa.int32(), pa.int64(), pa.bool_()
-_KEY: Final = [("group", _TEXT), ("topic", _TEXT), ("topicPartition", _INT)]
-_COMMIT: Final = [
-    ("committedOffset", _LONG),
-    ("leaderEpoch", _INT),
-    ("metadata", _TEXT),
-    ("commitTimestamp", _TIME),
-    ("commitTimestampMs", _LONG),
-    ("expireTimestamp", _TIME),
-    ("expireTimestampMs", _LONG),
-    ("topicId", _TEXT),
-]
-_LOG: Final = [("logPartition", _INT), ("logOffset", _LONG), ("logTimestamp", _TIME), ("logTimestampMs", _LONG)]
+_TEXT, _LONG = pa.string(), pa.int64()
+_KEY: Final = "group topic topicPartition"
+_COMMIT: Final = """committedOffset leaderEpoch metadata commitTimestamp commitTimestampMs expireTimestamp
+    expireTimestampMs topicId"""
+_LOG: Final = "logOffset logTimestamp logTimestampMs"
 _FIELDS: Final = {
     "committedOffset": "offset",
     "leaderEpoch": "leader_epoch",
@@ -64,48 +58,13 @@ _FIELDS: Final = {
 _FIRST: Final = ("commitTimestampMs", "committedOffset")
 """The columns of a first commit."""
 
-OFFSETS: Final = pa.schema(
-    [
-        *_KEY,
-        *_COMMIT,
-        ("transactional", _BOOL),
-        *_LOG,
-        ("endOffset", _LONG),
-        ("lag", _LONG),
-        ("ahead", _LONG),
-        ("stale", _BOOL),
-    ]
-)
+OFFSETS: Final = columns(f"{_KEY} {_COMMIT} transactional logPartition {_LOG} endOffset lag ahead stale")
 """The committed offsets. ``stale`` marks commits in a partition whose coordinator does not serve the group."""
-PENDING: Final = pa.schema([*_KEY, ("producerId", _LONG), *_COMMIT, *_LOG])
-HISTORY: Final = pa.schema(
-    [
-        *_KEY,
-        *_COMMIT,
-        ("tombstone", _BOOL),
-        ("transactional", _BOOL),
-        ("producerId", _LONG),
-        ("outcome", _TEXT),
-        *_LOG[1:],
-        ("file", _TEXT),
-    ]
-)
+PENDING: Final = columns(f"{_KEY} producerId {_COMMIT} logPartition {_LOG}")
+HISTORY: Final = columns(f"{_KEY} {_COMMIT} tombstone transactional producerId outcome {_LOG} file")
 """The history without ``logPartition``, which is part of the directory names."""
-PROBLEMS: Final = pa.schema([("logPartition", _INT), ("logOffset", _LONG), ("file", _TEXT), ("problem", _TEXT)])
-GROUPS: Final = pa.schema(
-    [
-        ("group", _TEXT),
-        ("kind", _TEXT),
-        ("state", _TEXT),
-        ("epoch", _INT),
-        ("members", _INT),
-        ("partitions", _LONG),
-        ("lag", _LONG),
-        ("ahead", _LONG),
-        ("lastCommit", _TIME),
-        ("lastCommitMs", _LONG),
-    ]
-)
+PROBLEMS: Final = columns("logPartition logOffset file problem")
+GROUPS: Final = columns("group kind state epoch members partitions lag ahead lastCommit lastCommitMs")
 
 _NONE: Final = -1
 _NO_ID: Final = "00000000-0000-0000-0000-000000000000"
@@ -151,11 +110,15 @@ def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Ite
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
         found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
-        distance = pc.subtract(found["endOffset"], found["committedOffset"])
-        found["lag"] = pc.max_element_wise(distance, 0, skip_nulls=False)
-        found["ahead"] = pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False)
+        found |= lag_columns(pc.subtract(found["endOffset"], found["committedOffset"]))
         found["stale"] = pa.repeat(pa.scalar(False), batch.num_rows)
         yield _batch(found, OFFSETS)
+
+
+def lag_columns(distance: pa.Array) -> _Columns:
+    """Return the columns ``lag`` and ``ahead`` of commits with these distances from the end, null if unknown."""
+    lags = {"lag": distance, "ahead": pc.negate(distance)}
+    return {name: pc.max_element_wise(each, 0, skip_nulls=False) for name, each in lags.items()}
 
 
 def groups_with_offsets(survivors: pa.Table) -> pa.Array:
@@ -195,14 +158,23 @@ def with_first_commits(offsets: pa.Table, survivors: pa.Table) -> pa.Table:
     keys = counting.filter(pc.is_in(counting["offset"], offsets["logOffset"].combine_chunks()))["key"].combine_chunks()
     decoded = [_columns(batch, 0, _FIRST) for batch in _slices(first.filter(pc.is_in(first["key"], keys)))]
     names = ("group", "topic", "topicPartition", *_FIRST)
-    columns = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
-    at = pc.index_in(_places(offsets), _places(columns).combine_chunks())
-    found = offsets.append_column("firstCommitMs", columns["commitTimestampMs"].take(at))
-    return found.append_column("firstCommitOffset", columns["committedOffset"].take(at))
+    commits = {name: pa.chunked_array([each[name] for each in decoded], OFFSETS.field(name).type) for name in names}
+    at = pc.index_in(_places(offsets), _places(commits).combine_chunks())
+    found = offsets.append_column("firstCommitMs", commits["commitTimestampMs"].take(at))
+    return found.append_column("firstCommitOffset", commits["committedOffset"].take(at))
 
 
-def _places(columns: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(columns["group"], columns["topic"], columns["topicPartition"].cast(_TEXT), "\0")
+def with_windows(offsets: pa.Table, windows: pa.Table) -> pa.Table:
+    """Return rows of ``committed_offsets`` with their ``window`` of commits, null without commits.
+
+    ``windows`` has the columns of ``commit_windows.WINDOWS``.
+    """
+    at = pc.index_in(_places(offsets), one_array(_places(windows)))
+    return offsets.append_column(windows.schema.field("window"), windows["window"].take(at))
+
+
+def _places(rows: Mapping[str, Any] | pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(rows["group"], rows["topic"], rows["topicPartition"].cast(_TEXT), "\0")
 
 
 def described_groups(survivors: pa.Table) -> list[GroupDescription]:
@@ -240,7 +212,7 @@ def _columns(rows: pa.RecordBatch, number: int, commit: Collection[str] = _FIELD
         **{column: pc.struct_field(values, name) for column, name in fields.items()},
         "transactional": rows["transactional"],
         "producerId": rows["producer"],
-        "logPartition": pa.repeat(pa.scalar(number, _INT), rows.num_rows),
+        "logPartition": pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows),
         "logOffset": rows["offset"],
         "logTimestampMs": rows["timestamp"],
     }

@@ -6,16 +6,15 @@ is kept per segment, so that it is dropped with the segment.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from kafka_msgs.analysis.arrow_tables import one_array, replaced
-from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, begins, same_batch
+from kafka_msgs.analysis.arrow_tables import aggregated, begins, columns, one_array, replaced
+from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS, ROWS, batch_rows, same_batch
 from kafka_msgs.analysis.batch_table import BATCHES, BATCHES_TABLE, MARKERS, BatchTableWriter, directory_of
 from kafka_msgs.analysis.commit_hours import SHOWN_HOURS
 from kafka_msgs.analysis.hourly_stats import (
@@ -30,23 +29,22 @@ from kafka_msgs.analysis.hourly_stats import (
     profile_of,
     rows_of_segments,
 )
-from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, ClusterFacts, Job, LogRange, SavedState
-from kafka_msgs.errors import LogFileError
+from kafka_msgs.analysis.job import (
+    PROBLEMS_TABLE,
+    REPORT_ROWS,
+    ClusterFacts,
+    Job,
+    LogRange,
+    SavedState,
+    add_summaries,
+)
 from kafka_msgs.tables.task_output import TableSpec, TaskOutput
 
 __all__ = ["PARTITIONS", "PROBLEMS", "PROFILE_TABLE", "TOPIC_PROFILE", "ProfileSummary"]
 
 PROFILE_TABLE: Final = "profile"
-PROBLEMS: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("file", pa.string()),
-        ("batchPosition", pa.int64()),
-        ("problem", pa.string()),
-    ]
-)
-PARTITIONS: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *((n, pa.int64()) for n in SUMMED)])
+PROBLEMS: Final = columns("topic partition file batchPosition problem")
+PARTITIONS: Final = columns(" ".join(("topic", "partition", *SUMMED)))
 """The sums of the partitions with batches."""
 _SEGMENTS: Final = 10_000
 """The number of largest segments that are kept for the report."""
@@ -76,27 +74,10 @@ class ProfileSummary:
 
 def merge_summaries(found: Sequence[ProfileSummary]) -> ProfileSummary:
     """Return the report data of all partitions."""
-    codecs: dict[tuple[str, str], Counter[str]] = {}
-    hours: dict[str, Counter[int]] = {}
-    known: Counter[str] = Counter()
-    for each in found:
-        for place, counts in each.codecs.items():
-            codecs.setdefault(place, Counter()).update(counts)
-        for topic, by_hour in each.hours.items():
-            hours.setdefault(topic, Counter()).update(by_hour)
-        known.update(each.known)
-    return ProfileSummary(
-        partitions=pa.concat_tables([PARTITIONS.empty_table(), *(each.partitions for each in found)]),
-        rows=sum(each.rows for each in found),
-        largest=sorted((row for each in found for row in each.largest), key=_by_bytes)[:REPORT_ROWS],
-        codecs=codecs,
-        segments=_largest_segments([row for each in found for row in each.segments]),
-        segment_count=sum(each.segment_count for each in found),
-        hours={
-            topic: {hour: counts[hour] for hour in sorted(counts)[-SHOWN_HOURS:]} for topic, counts in hours.items()
-        },
-        known=known,
-    )
+    whole = add_summaries([ProfileSummary(), *found])
+    hours = {topic: dict(sorted(counts.items())[-SHOWN_HOURS:]) for topic, counts in whole.hours.items()}
+    largest, segments = sorted(whole.largest, key=_by_bytes)[:REPORT_ROWS], _largest_segments(whole.segments)
+    return evolve(whole, hours=hours, largest=largest, segments=segments)
 
 
 def _by_bytes(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -107,31 +88,20 @@ def _largest_segments(rows: Rows) -> Rows:
     return sorted(rows, key=lambda row: (-row["bytes"], row["topic"], row["partition"], row["segment"]))[:_SEGMENTS]
 
 
-def _damage(of: LogRange, fault: LogFileError) -> Mapping[str, Any]:
-    return {
-        "topic": of.topic,
-        "partition": of.number,
-        "file": fault.file,
-        "batchPosition": fault.position,
-        "problem": str(fault),
-    }
-
-
 class TopicProfile:
     """The state of a range of a partition. ``_last`` maps segments to the time of their last client batch."""
 
     def __init__(self, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
         self._range = of
         self._output = output
-        tables = {} if saved is None else {
-            name: rows_of_segments(rows, of.bases) if "segment" in rows.column_names else rows
-            for name, rows in saved.tables.items()
-        }  # fmt: skip
-        self._figures = HourlyStats(tables["figures"], tables["producers"]) if tables else HourlyStats()
-        waiting, markers = tables.get("waiting", ROWS.empty_table()), tables.get("markers", MARKERS.empty_table())
-        self._batches = BatchTableWriter(output, of, waiting, markers)
-        numbers = {} if saved is None else saved.numbers
-        self._last = {int(base): time for base, time in numbers.items() if int(base) in of.bases}
+        state = SavedState() if saved is None else saved
+        schemas = {"figures": FIGURES, "producers": PRODUCERS, "waiting": ROWS}
+        figures, producers, waiting = (
+            rows_of_segments(state.table(name, schema), of.bases) for name, schema in schemas.items()
+        )
+        self._figures = HourlyStats(figures, producers)
+        self._batches = BatchTableWriter(output, of, waiting, state.table("markers", MARKERS))
+        self._last = {int(base): time for base, time in state.numbers.items() if int(base) in of.bases}
         self._held = ROWS.empty_table()
 
     def add(self, records: pa.RecordBatch, file: str, segment: int) -> pa.Table:
@@ -158,18 +128,14 @@ class TopicProfile:
         order, first = pc.add(waiting["outOfOrder"], late.cast(pa.int64())), pc.and_not(waiting["first"], continued)
         waiting = replaced(waiting, outOfOrder=order, first=first)
         self._figures.merge(figures, late_at(waiting.filter(late)))
-        self._abort(self._batches.merge(waiting, later._batches.markers))
+        self._figures.abort(self._batches.merge(waiting, later._batches.markers))
         self._last |= later._last
-
-    def _abort(self, batches: pa.Table) -> None:
-        if batches.num_rows:
-            self._figures.abort(batches)
 
     def _take(self, rows: pa.Table) -> None:
         if rows.num_rows:
             rows = self._ordered(rows)
             self._figures.add(rows)
-            self._abort(self._batches.add(rows))
+            self._figures.abort(self._batches.add(rows))
 
     def _ordered(self, rows: pa.Table) -> pa.Table:
         """Return batches with ``outOfOrder`` counted against the previous batch, and ``first`` set per segment."""
@@ -185,15 +151,15 @@ class TopicProfile:
         self._last |= _last_by_segment(segments, times)
         order = pc.add(data["outOfOrder"].combine_chunks(), late.cast(pa.int64()))
         mask = pc.invert(rows["control"]).combine_chunks()
-        columns = {"outOfOrder": order, "first": first}
-        found = {name: pc.replace_with_mask(one_array(rows[name]), mask, each) for name, each in columns.items()}
+        new = {"outOfOrder": order, "first": first}
+        found = {name: pc.replace_with_mask(one_array(rows[name]), mask, each) for name, each in new.items()}
         return replaced(rows, **found)
 
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         self._take(self._held)
         self._held = ROWS.empty_table()
-        self._abort(self._batches.apply_markers())
+        self._figures.abort(self._batches.apply_markers())
         tables = {
             "waiting": self._batches.waiting,
             "markers": self._batches.markers,
@@ -237,7 +203,7 @@ class TopicProfile:
             for row in by_segment(figures, self._range.bases)
         ]
         return ProfileSummary(
-            partitions=_sums(profile, topic, number),
+            partitions=_sums(profile),
             rows=profile.num_rows,
             largest=_largest(profile),
             codecs={(topic, row.pop("codec")): row for row in by_codec(figures)},
@@ -248,11 +214,9 @@ class TopicProfile:
         )
 
 
-def _sums(profile: pa.Table, topic: str, number: int) -> pa.Table:
-    if not profile.num_rows:
-        return PARTITIONS.empty_table()
-    sums = {name: [pc.sum(profile[name]).as_py()] for name in SUMMED}
-    return pa.table({"topic": [topic], "partition": [number], **sums}, schema=PARTITIONS)
+def _sums(profile: pa.Table) -> pa.Table:
+    sums = aggregated(profile, ["topic", "partition"], dict.fromkeys(SUMMED, "sum"))
+    return sums.select(PARTITIONS.names).cast(PARTITIONS)
 
 
 def _largest(profile: pa.Table) -> Rows:
@@ -272,7 +236,6 @@ TOPIC_PROFILE: Final = Job(
     start=TopicProfile,
     state_tables={"waiting": ROWS, "markers": MARKERS, "figures": FIGURES, "producers": PRODUCERS},
     columns=BATCH_COLUMNS,
-    damage=_damage,
     exact=True,
     tables={
         BATCHES_TABLE: TableSpec(BATCHES, partition_by=("topic",)),

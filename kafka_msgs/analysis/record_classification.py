@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from kafka_msgs.analysis.arrow_tables import columns, filled
 from kafka_msgs.analysis.live_records import ABORTS, COMMITS, EFFECTIVE, GROUP_RECORD, ROWS, UNDECIDED
 from kafka_msgs.columns.decode import DecodedColumn, decode_column, error_texts
 from kafka_msgs.internal_topics.records import TOPICS, record_classes
@@ -36,9 +37,11 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 RECORD_COLUMNS: Final = ("offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control")
 """The record columns that the classification needs."""
 
-PROBLEMS: Final = pa.schema([("logOffset", pa.int64()), ("file", pa.string()), ("problem", pa.string())])
+PROBLEMS: Final = columns("logOffset file problem")
 """Unreadable data: the offset of a record, null for a part of a file, and the reason."""
 
+_IN_ROWS: Final = ("offset", "timestamp", "key", "value", "producer", "transactional")
+"""The columns of rows that contain the record columns, in the same order."""
 _KEYLESS: Final = "the key contains no record type"
 _OLDEST, _COMMIT = b"\0\0", b"\0\1"
 _COMMIT_TYPES: Final = pa.array([_OLDEST, _COMMIT])
@@ -50,11 +53,13 @@ _ROLES: Final = pa.array([ABORTS, COMMITS], pa.int8())
 class ClassifiedRecords:
     """Records by role. ``commits`` have their keys in the current format; ``groups`` contains the group of each commit.
 
-    ``rows`` contains all rows for ``LiveRecords``. Rows of the same role keep their log order.
+    ``values`` contains the offset and the time of each commit, null for deletions. ``rows`` contains all rows for
+    ``LiveRecords``. Rows of the same role keep their log order.
     """
 
     commits: pa.Table
     groups: pa.Array
+    values: pa.StructArray
     others: pa.Table
     markers: pa.Table
     problems: pa.Table
@@ -72,10 +77,10 @@ def classify(records: pa.RecordBatch, file: str, segment: int = 0) -> Classified
     """
     control, keys = records.column("is_control"), records.column("key")
     is_commit = pc.and_not(pc.fill_null(pc.is_in(pc.binary_slice(keys, 0, 2), _COMMIT_TYPES), False), control)
-    commits, groups, unreadable = _commits(records.filter(is_commit), file, segment)
+    commits, groups, values, unreadable = _commits(records.filter(is_commit), file, segment)
     others, keyless = _classify_groups(records, file, segment)
     markers = _markers(records.filter(control), segment)
-    return ClassifiedRecords(commits, groups, others, markers, _joined([unreadable, keyless]))
+    return ClassifiedRecords(commits, groups, values, others, markers, _joined([unreadable, keyless]))
 
 
 def _classify_groups(records: pa.RecordBatch, file: str, segment: int = 0) -> tuple[pa.Table, pa.Table]:
@@ -111,8 +116,8 @@ def _texts_of_type(records: pa.RecordBatch, kind: bytes) -> pa.Array:
     classes = record_classes(TOPICS[OFFSETS_TOPIC], number)
     if classes is None:
         return pa.repeat(pa.scalar(unknown_type(number)), records.num_rows)
-    columns = zip(("key", "value"), classes, strict=True)
-    return pc.coalesce(*(_decoding_texts(records.column(name), message) for name, message in columns))
+    parts = zip(("key", "value"), classes, strict=True)
+    return pc.coalesce(*(_decoding_texts(records.column(name), message) for name, message in parts))
 
 
 def _decoding_texts(column: pa.Array, message: type[Message]) -> pa.StringArray:
@@ -121,24 +126,24 @@ def _decoding_texts(column: pa.Array, message: type[Message]) -> pa.StringArray:
     return _texts(decode_column(column, message, columns=names), message)
 
 
-def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.Table]:
-    """Return the readable commits, the group of each, and the problems of the unreadable commits."""
+def _commits(records: pa.RecordBatch, file: str, segment: int) -> tuple[pa.Table, pa.Array, pa.StructArray, pa.Table]:
+    """Return the readable commits, the group and the value of each, and the problems of the unreadable commits."""
     keys = records.column("key")
     if pc.any(pc.equal(pc.binary_slice(keys, 0, 2), _OLDEST)).as_py():
         # The oldest keys and values use today's layout; only the leading number of the key differs.
         keys = pc.binary_replace_slice(keys, 0, 2, _COMMIT)
         records = records.set_column(records.schema.get_field_index("key"), "key", keys)
     read = decode_column(keys, OffsetCommitKey, columns=["group"])
-    values = decode_column(records.column("value"), OffsetCommitValue, columns=["offset"])
-    groups, problems = read.values.field("group"), PROBLEMS.empty_table()
-    if read.error_count or values.error_count:
-        texts = pc.coalesce(_texts(read, OffsetCommitKey), _texts(values, OffsetCommitValue))
+    written = decode_column(records.column("value"), OffsetCommitValue, columns=["offset", "commit_timestamp"])
+    groups, values, problems = read.values.field("group"), written.values, PROBLEMS.empty_table()
+    if read.error_count or written.error_count:
+        texts = pc.coalesce(_texts(read, OffsetCommitKey), _texts(written, OffsetCommitValue))
         sound, bad = texts.is_null(), texts.is_valid()
         problems = _problems(records.filter(bad), texts.filter(bad), file)
-        records, groups = records.filter(sound), groups.filter(sound)
+        records, groups, values = records.filter(sound), groups.filter(sound), values.filter(sound)
     waits = pc.and_(records.column("is_transactional"), records.column("value").is_valid())
     roles = pc.if_else(waits, pa.scalar(UNDECIDED, pa.int8()), pa.scalar(EFFECTIVE, pa.int8()))
-    return _rows(records, roles, segment), groups, problems
+    return _rows(records, roles, segment), groups, values, problems
 
 
 def _texts(column: DecodedColumn, message: type[Message]) -> pa.StringArray:
@@ -153,23 +158,12 @@ def _markers(records: pa.RecordBatch, segment: int) -> pa.Table:
 
 
 def _rows(records: pa.RecordBatch, roles: pa.Array, segment: int) -> pa.Table:
-    columns = [
-        roles,
-        records.column("offset"),
-        records.column("timestamp_ms"),
-        records.column("key").cast(pa.large_binary()),
-        records.column("value").cast(pa.large_binary()),
-        records.column("producer_id"),
-        records.column("is_transactional"),
-        pa.repeat(pa.scalar(1, pa.int64()), records.num_rows),
-        pa.repeat(pa.scalar(segment, pa.int64()), records.num_rows),
-    ]
-    return pa.Table.from_arrays(columns, schema=ROWS)
+    values = dict(zip(_IN_ROWS, records.select(RECORD_COLUMNS[:-1]).columns, strict=True))
+    return filled(ROWS, records.num_rows, values | {"role": roles, "stands_for": 1, "segment": segment})
 
 
 def _problems(records: pa.RecordBatch, texts: pa.Array, file: str) -> pa.Table:
-    files = pa.repeat(pa.scalar(file), records.num_rows)
-    return pa.Table.from_arrays([records.column("offset"), files, texts], schema=PROBLEMS)
+    return filled(PROBLEMS, records.num_rows, {"logOffset": records["offset"], "file": file, "problem": texts})
 
 
 def _joined(problems: list[pa.Table]) -> pa.Table:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import asdict
 
 from kafka_msgs.analysis.in_memory import ReadProblem
-from kafka_msgs.analysis.lag_status import with_statuses
+from kafka_msgs.analysis.lag_status import with_times_and_statuses
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.timestamps import LocalTimes, with_log_times
+from kafka_msgs.log.timestamps import LocalTimes
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.skew import member_part
-from kafka_msgs.report.sections.table_building import table_from
+from kafka_msgs.report.sections.table_building import SHOWN, first_rows
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupsRead, GroupWithOffsets
@@ -30,29 +30,20 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
     Statuses need the windows of ``read_groups``. Raises ``OSError``.
     """
     places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
-    rows, as_of = with_log_times(lag_rows(groups), places)
-    if any(row["history"] for row in rows):
-        # Only the logs of the largest lags, as for the times: each status looks up the ends at several commits.
-        looked_up = {(row["topic"], row["topicPartition"]) for row in rows if "unreadMs" in row}
-        logs = {place: places[place] for place in looked_up}
-        rows = list(with_statuses(rows, as_of or 0, logs, "topicPartition"))
+    rows, as_of = with_times_and_statuses(lag_rows(groups), places)
     parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 
 
 def lag_rows(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
     """Return the committed offsets of groups as rows for ``kafka_msgs.report.sections.lag``."""
-    return [
-        {"group": group.description.group_id, **each.row(), "history": each.history}
-        for group in groups
-        for each in group.served
-    ]
+    return [{"group": group.description.group_id, **each.row()} for group in groups for each in group.served]
 
 
 def _groups(groups: Iterable[GroupWithOffsets]) -> Table:
     rows = [{**each.row(), "lastCommit": each.last_commit} for each in groups]
     columns = ("group", "kind", "state", "epoch", "members", "partitions", "lag", "lastCommit")
-    return table_from("Groups", rows, {**dict.fromkeys(columns), "lastCommit": "time"})
+    return first_rows("Groups", columns, rows, most=SHOWN, lastCommit="time")
 
 
 def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
@@ -69,4 +60,4 @@ def _members(groups: Iterable[GroupWithOffsets]) -> list[dict[str, Any]]:
 
 def _problems(problems: Iterable[ReadProblem]) -> Table:
     rows = [{**asdict(each), "problem": each.reason} for each in problems]
-    return table_from("Problems", rows, dict.fromkeys(("topic", "partition", "offset", "problem")))
+    return first_rows("Problems", ("topic", "partition", "offset", "problem"), rows, most=SHOWN)

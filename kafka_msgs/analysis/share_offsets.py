@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field
 
-from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets
+from kafka_msgs.analysis.arrow_tables import columns, replaced
+from kafka_msgs.analysis.offset_tables import OFFSETS, EndOffsets, lag_columns
 from kafka_msgs.analysis.record_classification import PROBLEMS, unknown_type
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.records import (
@@ -33,7 +34,7 @@ from kafka_msgs.messages.share_update_key import ShareUpdateKey
 __all__ = ["SHARE_STATE_TOPIC", "STATE_RECORDS", "LatestRecords", "ShareOffsets"]
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
-STATE_RECORDS: Final = pa.schema([("offset", pa.int64()), ("key", pa.large_binary()), ("value", pa.large_binary())])
+STATE_RECORDS: Final = columns("offset key value")
 """The records of a state, from which ``from_checkpoint`` rebuilds it."""
 
 
@@ -141,12 +142,7 @@ class ShareOffsets:
         end_offsets = ends.ends(found["topic"].combine_chunks(), found["topicPartition"].combine_chunks())
         done = pa.array([row["done"] for row in rows], pa.int64())
         distance = pc.subtract(pc.subtract(end_offsets, found["committedOffset"].combine_chunks()), done)
-        columns = {
-            "endOffset": end_offsets,
-            "lag": pc.max_element_wise(distance, 0, skip_nulls=False),
-            "ahead": pc.max_element_wise(pc.negate(distance), 0, skip_nulls=False),
-        }
-        return pa.table([columns.get(name, found[name]) for name in OFFSETS.names], schema=OFFSETS)
+        return replaced(found, endOffset=end_offsets, **lag_columns(distance))
 
 
 def _rows(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
 from attrs import frozen
 
+from kafka_msgs.analysis.arrow_tables import columns, filled, named
 from kafka_msgs.analysis.batch_rows import BATCH_COLUMNS
 from kafka_msgs.analysis.hourly_stats import FIGURES, PRODUCERS, statistics_by
 from kafka_msgs.analysis.in_memory import ReadProblem, read_partition
@@ -22,7 +23,7 @@ from kafka_msgs.log.partition_discovery import Progress
 __all__ = ["ProfileRead", "read_profile"]
 
 _COLUMNS: Final = (*RECORD_COLUMNS, "batch_position", *BATCH_COLUMNS)
-_PLACE: Final = [("topic", pa.string()), ("partition", pa.int32())]
+_PLACE: Final = columns("topic partition")
 
 
 @frozen(kw_only=True)
@@ -78,6 +79,6 @@ def read_profile(partitions: Iterable[Partition], *, progress: Progress | None =
 
 def _placed(rows: pa.Table, partition: Partition) -> pa.Table:
     """Return rows with the topic and the number of a partition."""
-    place: Sequence[object] = partition.topic, partition.partition
-    columns = [pa.repeat(pa.scalar(value, kind), rows.num_rows) for value, (_, kind) in zip(place, _PLACE, strict=True)]
-    return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema([*_PLACE, *rows.schema]))
+    known = named(rows)
+    place = {"topic": partition.topic, "partition": partition.partition}
+    return filled(pa.schema([*_PLACE, *rows.schema]), rows.num_rows, known | place)

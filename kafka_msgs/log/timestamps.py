@@ -22,6 +22,7 @@ from kafka_msgs.records import ReadOptions, RecordBatch
 __all__ = [
     "LocalTimes",
     "LogTimestamps",
+    "Places",
     "latest_of",
     "newest_of",
     "with_log_times",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from kafka_msgs.report.model import Kind, Table
+from kafka_msgs.report.scales import time_text
 
 __all__ = ["cell", "kind_of", "kinds_of", "sort_key"]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES_SOMETHING: Final = re.compile(r"(Port|Id|Key|code|version|[Ee]poch|[Pp]artition|connection|broker|leader)$")
 """Columns whose numbers are identifiers, which have no thousands separators."""
 _SIZES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -64,10 +63,8 @@ def _plain(value: float) -> str:
 
 
 def _time(value: float) -> str:
-    try:
-        return f"{_EPOCH + timedelta(milliseconds=value):%Y-%m-%d %H:%M:%S}"
-    except (OverflowError, ValueError):
-        return f"{value} ms"
+    text = time_text(value)
+    return f"{text} ms" if text == str(value) else text
 
 
 def _size(value: float) -> str:

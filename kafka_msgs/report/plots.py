@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, groupby
 from typing import Final, TypeAlias
+
+from attrs import frozen
 
 from kafka_msgs.report.model import BarPlot, LinePlot
 from kafka_msgs.report.scales import AxisScale, linear, logarithmic, number_text, time_text, times
@@ -84,13 +86,13 @@ def _bars(plot: BarPlot) -> Drawing:
     return drawing
 
 
+@frozen
 class _Across:
     """A scale from left to right, in pixels."""
 
-    def __init__(self, scale: AxisScale, left: float, right: float) -> None:
-        self.scale = scale
-        self.left = left
-        self.right = right
+    scale: AxisScale
+    left: float
+    right: float
 
     def at(self, value: float) -> float:
         """Return the position of a value."""
@@ -187,14 +189,10 @@ _Points: TypeAlias = "Sequence[tuple[float, float] | None]"
 
 def _pieces(points: _Points) -> Iterator[list[tuple[float, float]]]:
     """Yield the line segments between gaps, if they have two or more points."""
-    piece: list[tuple[float, float]] = []
-    for point in (*points, None):
-        if point is not None:
-            piece.append(point)
-            continue
+    for _, run in groupby(points, key=bool):
+        piece = [point for point in run if point is not None]
         if len(piece) > 1:
             yield piece
-        piece = []
 
 
 def _dots(name: str, x: Sequence[int], values: Iterable[float | None], points: _Points, colour: str) -> Iterator[Dot]:

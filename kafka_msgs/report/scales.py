@@ -56,11 +56,8 @@ class AxisScale:
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def linear(values: Iterable[float], *, room: float = 0.0) -> AxisScale:
-    """Return a scale that starts at 0 or at the lowest negative value, with integer marks if all values are integers.
-
-    ``room`` is the free space beyond the highest value, as a fraction of it.
-    """
+def linear(values: Iterable[float]) -> AxisScale:
+    """Return a scale from 0 or the lowest negative value, with integer marks if all values are integers."""
     known = list(values)
     low, high = min(0.0, *known, 0.0), max(0.0, *known, 0.0)
     whole = all(float(value).is_integer() for value in known)
@@ -69,7 +66,7 @@ def linear(values: Iterable[float], *, room: float = 0.0) -> AxisScale:
     digits = max(-math.floor(math.log10(step)), 0)
     marks = (number * step for number in range(first, max(last, first + 1) + 1))
     shown = tuple(AxisTick(value, f"{value:,.{digits}f}") for value in marks)
-    return AxisScale(shown[0].value, max(shown[-1].value, high + (high - low) * room), shown)
+    return AxisScale(shown[0].value, max(shown[-1].value, high), shown)
 
 
 def _round_step(step: float, least: float) -> float:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from attrs import define
 
 from kafka_msgs import OffsetCommitKey, OffsetCommitValue
 from kafka_msgs.analysis import live_records
@@ -94,7 +95,7 @@ def offsets_result(state: CommittedOffsets) -> dict[str, Any]:
 
 
 def new_offsets(first: bool) -> CommittedOffsets:
-    return CommittedOffsets() if first else CommittedOffsets.of_range()
+    return CommittedOffsets(live_records.LiveRecords(open_start=not first))
 
 
 def saved_offsets(state: CommittedOffsets) -> CommittedOffsets:
@@ -229,12 +230,36 @@ def outcome(items: Sequence[Item], position: int, producer: int) -> bool:
 
 
 def windows_of(state: CommitWindows) -> Window:
-    return {place: [each[:3] for each in found.observations] for place, found in state.histories.items()}
+    return {
+        (row["group"], row["topic"], row["topicPartition"]): [tuple(each.values()) for each in row["window"]]
+        for row in state.windows().to_pylist()
+    }
 
 
-def saved_windows(state: CommitWindows) -> CommitWindows:
-    saved: CommitWindows = pickle.loads(pickle.dumps(state.checkpoint()))
-    return saved
+@define
+class Windows:
+    """The windows of a range, whose parts are merged."""
+
+    windows: CommitWindows
+    open_start: bool
+
+    @classmethod
+    def of(cls, first: bool, rows: pa.Table | None = None) -> Windows:
+        return cls(CommitWindows(rows, size=SIZE, open_start=not first), not first)
+
+    def add(self, batch: ClassifiedRecords) -> None:
+        self.windows.add(batch)
+
+    def merge(self, later: Windows) -> Windows:
+        self.windows.merge(later.windows)
+        return self
+
+    def checkpoint(self) -> pa.Table:
+        return self.windows.checkpoint()
+
+
+def saved_windows(state: Windows) -> Windows:
+    return Windows.of(not state.open_start, pickle.loads(pickle.dumps(state.checkpoint())))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -243,9 +268,9 @@ def test_ranges_of_the_latest_commits(tmp_path: Path, seed: int) -> None:
     write_items(tmp_path, 0, items)
     batches = classified(Partition(tmp_path / f"{TOPIC}-0"))
     for again in range(4):
-        found = reduce_ranges(batches, Random(f"{seed} {again}"), lambda _: CommitWindows(SIZE), saved_windows)
-        assert windows_of(found) == expected_windows(items)
-    whole = CommitWindows(SIZE)
+        found = reduce_ranges(batches, Random(f"{seed} {again}"), Windows.of, saved_windows)
+        assert windows_of(found.windows) == expected_windows(items)
+    whole = CommitWindows(size=SIZE)
     for path in tmp_path.glob("*/*.log"):
         for records in walk_record_table(path, columns=RECORD_COLUMNS, max_rows=seed + 1):
             whole.add(classify(records, path.name))

@@ -15,7 +15,7 @@ from kafka_msgs.internal_topics.records import NO_PRODUCER, TopicRecord
 from kafka_msgs.records import BatchBuilder, BatchHeader
 from kafka_msgs.report.metric_definitions import LagStatus
 from tests.support.command_line import Run
-from tests.support.offsets_topic import START_MS, TOPIC, Item, end, write_items
+from tests.support.offsets_topic import START_MS, TOPIC, Item, end, write_items, write_segments
 
 STEP = 30_000
 ROUNDS = 6
@@ -121,6 +121,52 @@ def test_reports_have_the_statuses(run: Run, tmp_path: Path, command: str) -> No
         (section,) = (each for each in data["sections"] if each["title"] == title)
         rows = [dict(zip((each["name"] for each in section["columns"]), row, strict=True)) for row in section["rows"]]
         assert {row["group"]: row["status"] for row in rows} == printed
+
+
+STATUSES = {"ahead": "OK", "behind": "WARNING", "stalled": "STALLED", "stopped": "STOPPED", "rewound": "REWOUND"}
+OFFSETS = {
+    "ahead": (1, 2, 3, 4, 5, 6), "behind": (0, 1, 2, 3, 4, 5), "stalled": (0, 0, 0, 0, 0, 0), "stopped": (0, 1, 2),
+    "rewound": (0, 1, 2, 3, 1, 2),
+}  # fmt: skip
+
+
+def rounds_of_all(first: int, last: int) -> list[Item]:
+    """Return the commits of all groups in some rounds. The group ``stalled`` commits in transactions."""
+    items: list[Item] = []
+    for number in range(first, last):
+        for group, offsets in OFFSETS.items():
+            if number < len(offsets):
+                producer = 7 if group == "stalled" else NO_PRODUCER
+                items.append(commit(group, offsets[number], 30 * number + 1, producer))
+    return [*items, end(7, committed=True)]
+
+
+def status_metrics(directory: Path) -> list[str]:
+    lines = (directory / "report.prom").read_text(encoding="utf-8").splitlines()
+    return sorted(line for line in lines if re.match("kafka_group_(partition_)?status", line))
+
+
+def test_the_report_of_the_job_has_the_same_statuses(run: Run, tmp_path: Path) -> None:
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    write_topic(logs)
+    write_segments(logs, 0, [dict(enumerate(rounds_of_all(0, 3)))])
+    arguments = ("pipeline", "group-offsets", str(logs), "--engine", "local")
+    assert run(*arguments, "--out", str(out)).exit_code == 0
+    first = status_metrics(out)
+    later = rounds_of_all(3, ROUNDS)
+    write_segments(logs, 0, [dict(enumerate(rounds_of_all(0, 3))), dict(enumerate(later, 16))])
+    assert run("lag", "--log-dirs", str(logs), "--report", str(tmp_path / "report")).exit_code == 0
+    expected = status_metrics(tmp_path / "report")
+    assert {f'kafka_group_status{{group="{group}"}} {LagStatus[name]}' for group, name in STATUSES.items()} < set(
+        expected
+    )
+    assert len(expected) == 2 * len(STATUSES)
+    printed = run("lag", "--log-dirs", str(logs), "--status", "--prometheus").stdout.splitlines()
+    assert {line for line in expected if "partition" not in line} < set(printed)
+    assert run(*arguments, "--out", str(out)).exit_code == 0
+    assert status_metrics(out) == expected != first
+    assert run(*arguments, "--out", str(tmp_path / "fresh"), "--workers", "2").exit_code == 0
+    assert status_metrics(tmp_path / "fresh") == expected
 
 
 def test_the_worst_status_is_a_metric_of_the_group(run: Run, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_msgs.analysis import commit_history
 from kafka_msgs.analysis.commit_history import MARKERS, HistoryWriter
-from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS, CommitHours
+from kafka_msgs.analysis.commit_hours import HOURS, SHOWN_HOURS, commit_hours, commits_by_hour
 from kafka_msgs.analysis.job import LogRange
 from kafka_msgs.analysis.live_records import ROWS
 from kafka_msgs.analysis.offset_tables import HISTORY
@@ -37,19 +37,21 @@ def rows(**columns: list[Any]) -> pa.Table:
 
 def classified(commits: pa.Table, markers: pa.Table | None = None) -> ClassifiedRecords:
     groups, none = pa.array(["g"] * commits.num_rows, pa.string()), ROWS.empty_table()
-    return ClassifiedRecords(commits, groups, none, none if markers is None else markers, PROBLEMS.empty_table())
+    values = pa.nulls(commits.num_rows, pa.struct([("offset", pa.int64()), ("commit_timestamp", pa.int64())]))
+    markers = none if markers is None else markers
+    return ClassifiedRecords(commits, groups, values, none, markers, PROBLEMS.empty_table())
 
 
 def test_hours_before_the_latest_month_become_one_row_per_group() -> None:
-    found = CommitHours()
+    found = commit_hours()
     for hour in range(2 * SHOWN_HOURS):
-        found.add(classified(rows(timestamp=[hour * HOUR, hour * HOUR + 5])))
-    hours = found.hours
+        found.add(commits_by_hour(classified(rows(timestamp=[hour * HOUR, hour * HOUR + 5]))))
+    hours = found.all()
     assert hours.num_rows == SHOWN_HOURS + 1
     assert sum(hours["commits"].to_pylist()) == 4 * SHOWN_HOURS
     (old,) = [row for row in hours.to_pylist() if row["hour"] is None]
     assert old == {"group": "g", "hour": None, "commits": 2 * SHOWN_HOURS}
-    assert CommitHours(hours).hours.sort_by("hour") == hours.sort_by("hour")
+    assert commit_hours(hours).all().sort_by("hour") == hours.sort_by("hour")
     assert hours.schema == HOURS
 
 

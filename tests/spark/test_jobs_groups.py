@@ -304,11 +304,11 @@ def test_tables_elsewhere_need_a_place_for_the_report() -> None:
         run(capture_report.JOB, {}, "s3a://bucket/tables")
 
 
-def test_reports_have_the_lag_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
+def test_reports_have_the_lag_the_status_and_the_skew_that_the_files_give(offsets: Ran, groups: Ran) -> None:
     logs = partition_discovery.partitions_in([GROUP_LOGS])
-    found = read_groups(logs)
+    found = read_groups(logs, windows=True)
     expected = group_metrics(groups_report(found, found.groups, logs))
-    assert {"kafka_group_lag_seconds", "kafka_group_idle_members"} < expected.keys()
+    assert {"kafka_group_lag_seconds", "kafka_group_idle_members", "kafka_group_status"} < expected.keys()
     assert {**group_metrics(groups.report), **group_metrics(offsets.report)} == expected
 
 

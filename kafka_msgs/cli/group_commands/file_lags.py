@@ -92,7 +92,7 @@ def _row(group: GroupWithOffsets, committed: GroupOffset, owner: MemberDescripti
         "clientId": owner and owner.client_id,
         "clientHost": owner and owner.client_host,
         "status": None,
-        "history": committed.history,
+        "window": committed.window,
         "stale": committed.stale,
     }
 

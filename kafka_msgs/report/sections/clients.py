@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kafka_msgs.report.model import BarPlot, Kind, ReportPart, Section
-from kafka_msgs.report.sections.table_building import Row, Rows, grouped, largest_first, metrics_of, table_from
+from kafka_msgs.report.model import ReportPart, Section
+from kafka_msgs.report.sections.table_building import Row, Rows, bars, grouped, largest_first, metrics_of, table_from
 
-__all__ = ["WAITING", "client_part"]
+__all__ = ["FEWEST", "WAITING", "client_part"]
 
 WAITING: Final = ("Fetch", "FetchSnapshot", "JoinGroup", "ShareFetch", "SyncGroup")
 """The APIs whose requests wait on purpose, for data or for other group members."""
@@ -21,23 +21,12 @@ _MILLIS: Final = 1000
 _SHOWN_BARS: Final = 12
 _SHOWN_APIS: Final = 3
 _LATENCIES: Final = ("p50", "p90", "p99", "max")
-_FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
+FEWEST: Final = {"p50": 10, "p90": 10, "p99": 100, "max": 1}
 """The number of latencies that a quantile needs to be shown."""
-_CLIENT: Final[dict[str, Kind | None]] = {
-    "clientId": "text",
-    "software": "text",
-    "exchanges": "number",
-    "answered": "number",
-    "measured": "number",
-    **dict.fromkeys(_LATENCIES, "seconds"),
-    "throttled": "number",
-    "throttle": "seconds",
-    "errors": "number",
-    "problems": "number",
-    "hosts": "number",
-    "connections": "number",
-    "oldVersions": "text",
-}
+_CLIENT: Final = (
+    "clientId", "software", "exchanges", "answered", "measured", *_LATENCIES, "throttled", "throttle", "errors",
+    "problems", "hosts", "connections", "oldVersions",
+)  # fmt: skip
 _METRICS: Final = {
     "kafka_client_exchanges": "exchanges",
     **{f"kafka_client_latency_{name}_seconds": name for name in _LATENCIES},
@@ -45,16 +34,7 @@ _METRICS: Final = {
     "kafka_client_errors": "errors",
     "kafka_client_problems": "problems",
 }
-_SLOWEST: Final[dict[str, Kind | None]] = {
-    "latency": "seconds",
-    "clientId": "text",
-    "clientHost": "text",
-    "api": "text",
-    "version": "name",
-    "at": "time",
-    "requestSize": "bytes",
-    "responseSize": "bytes",
-}
+_SLOWEST: Final = ("latency", "clientId", "clientHost", "api", "version", "at", "requestSize", "responseSize")
 _NOTE: Final = (
     f"latencies of the measured: answered, without the apis that wait on purpose ({', '.join(WAITING)}); quantiles "
     "of ten or more (p99: a hundred); oldVersions: the lowest versions, of "
@@ -93,7 +73,7 @@ def _client(row: Row, old: str) -> dict[str, Any]:
 def _seconds(row: Row, name: str) -> float | None:
     """Return a latency in seconds, or None for a quantile of too few latencies."""
     micros = row.get(f"{name}Us")
-    return None if micros is None or row["measured"] < _FEWEST[name] else micros / _MICROS
+    return None if micros is None or row["measured"] < FEWEST[name] else micros / _MICROS
 
 
 def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:
@@ -108,16 +88,18 @@ def _old_versions(rows: Rows, highest: Mapping[str, int]) -> dict[Any, str]:
 
 
 def _plot(clients: Rows) -> list[Section]:
-    shown = [row for row in clients if row["max"] is not None][:_SHOWN_BARS]
-    if not shown:
-        return []
-    series = {name: [_milliseconds(row[name]) for row in shown] for name in _LATENCIES}
-    labels = [str(row["clientId"]) for row in shown]
-    unit = "latency in milliseconds"
-    title = "Latency of the slowest clients"
-    return [BarPlot(title=title, file="clients.svg", labels=labels, series=series, unit=unit, log=True)]
-
-
-def _milliseconds(seconds: float | None) -> float | None:
-    """Return a latency of at least a microsecond: a logarithmic axis has no 0."""
-    return None if seconds is None else max(seconds, 1 / _MICROS) * _MILLIS
+    shown = [
+        {"clientId": row["clientId"]} | {name: row[name] and row[name] * _MILLIS for name in _LATENCIES}
+        for row in clients
+        if row["max"] is not None
+    ]
+    return bars(
+        "Latency of the slowest clients",
+        "clients.svg",
+        shown,
+        lambda row: str(row["clientId"]),
+        {name: name for name in _LATENCIES},
+        "latency in milliseconds",
+        most=_SHOWN_BARS,
+        least=_MILLIS / _MICROS,
+    )

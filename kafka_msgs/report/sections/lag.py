@@ -6,11 +6,11 @@ the offsets that the group has committed with the records produced since its old
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka_msgs.internal_topics.streams_metadata import decode_streams_metadata
-from kafka_msgs.report.model import Kind, ReportPart, Section
+from kafka_msgs.report.model import ReportPart, Section
 from kafka_msgs.report.sections.lag_metrics import group_totals, lag_metrics, topic_totals, worst_status
 from kafka_msgs.report.sections.table_building import (
     Row,
@@ -28,36 +28,15 @@ _SECOND_MS: Final = 1000
 _HOUR_MS: Final = 3_600_000
 _SHOWN_GROUPS: Final = 20
 _KEY: Final = ("group", "topic", "topicPartition")
-_TIME: Final[dict[str, Kind | None]] = {
-    **dict.fromkeys(_KEY),
-    "lag": "number",
-    "status": "text",
-    "unreadSince": "time",
-    "lagSeconds": "seconds",
-    "historySince": "time",
-    "consumedPerHour": "number",
-    "producedPerHour": "number",
-    "trendPerHour": "number",
-    "catchUpSeconds": "seconds",
-}
-_GROUPS: Final[dict[str, Kind | None]] = {
-    "group": None,
-    "partitions": "number",
-    "unknown": "number",
-    "lag": "number",
-    "status": "text",
-    "lagSeconds": "seconds",
-    "consumedPerHour": "number",
-    "producedPerHour": "number",
-    "trendPerHour": "number",
-    "catchUpSeconds": "seconds",
-}
-_STREAMS: Final[dict[str, Kind | None]] = {
-    **dict.fromkeys(_KEY),
-    "partitionTime": "time",
-    "behindSeconds": "seconds",
-    "processors": "text",
-}
+_TIME: Final = (
+    *_KEY, "lag", "status", "unreadSince", "lagSeconds", "historySince", "consumedPerHour", "producedPerHour",
+    "trendPerHour", "catchUpSeconds",
+)  # fmt: skip
+_GROUPS: Final = (
+    "group", "partitions", "unknown", "lag", "status", "lagSeconds", "consumedPerHour", "producedPerHour",
+    "trendPerHour", "catchUpSeconds",
+)  # fmt: skip
+_STREAMS: Final = (*_KEY, "partitionTime", "behindSeconds", "processors")
 _NOTE: Final = (
     "lagSeconds: age of the oldest record that is not consumed, at the newest time in the input; empty where the log "
     "of the partition is not in it; trendPerHour: produced less consumed since historySince, above 0 where a lag grows"
@@ -109,9 +88,9 @@ def lag_part(rows: Rows, as_of: int | None, total: int | None = None, totals: Ro
     return ReportPart(tuple(sections), lag_metrics(known, totals, partition="topicPartition"))
 
 
-def _shown(kinds: Mapping[str, Kind | None], statuses: Mapping[str, str]) -> dict[str, Kind | None]:
+def _shown(columns: Sequence[str], statuses: Mapping[str, str]) -> list[str]:
     """Return the columns of a table, without the status if no row has one."""
-    return {name: kind for name, kind in kinds.items() if statuses or name != "status"}
+    return [name for name in columns if statuses or name != "status"]
 
 
 def with_times(row: Row, as_of: int | None) -> dict[str, Any]:

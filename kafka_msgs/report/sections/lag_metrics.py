@@ -83,14 +83,8 @@ def group_totals(totals: Rows) -> list[dict[str, Any]]:
 
 
 def _sum(rows: Rows) -> dict[str, Any]:
-    sums = {name: sum(row[name] for row in rows) for name in ("partitions", "unknown")}
-    known = {name: [row[name] for row in rows if row[name] is not None] for name in ("lag", "ahead", "largestLag")}
-    return {
-        **sums,
-        "lag": sum(known["lag"]) if known["lag"] else None,
-        "largestLag": max(known["largestLag"], default=None),
-        "ahead": sum(known["ahead"]) if known["ahead"] else None,
-    }
+    known = {name: [row[name] for row in rows if row[name] is not None] for name in _TOTALS.values()}
+    return {name: (max if name == "largestLag" else sum)(each) if each else None for name, each in known.items()}
 
 
 def worst_status(rows: Iterable[Row]) -> Mapping[str, str]:

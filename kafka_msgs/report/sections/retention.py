@@ -7,11 +7,11 @@ of the partition alone reach ``retention.bytes`` (``UnifiedLog.deleteOldSegments
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
-from kafka_msgs.report.model import Kind, Metric, ReportPart
+from kafka_msgs.report.model import Metric, ReportPart
 from kafka_msgs.report.sections.table_building import (
-    Row,
     Rows,
     grouped,
     largest_first,
@@ -33,37 +33,12 @@ _TOPIC_METRICS: Final = {
     "kafka_topic_retention_bytes": "retention.bytes",
     "kafka_topic_overdue_seconds": "overdueSeconds",
 }
-_TIMES: Final[dict[str, Kind | None]] = {"oldest": "time", "newest": "time"}
-_TOPIC: Final[dict[str, Kind | None]] = {
-    "topic": None,
-    "partitions": "number",
-    "segments": "number",
-    "bytes": "bytes",
-    **_TIMES,
-    "spanSeconds": "seconds",
-    "bytesPerDay": "bytes",
-    "cleanup.policy": "text",
-    "retentionSeconds": "seconds",
-    "retention.bytes": "bytes",
-    "overdueSeconds": "seconds",
-    "overdueBytes": "bytes",
-}
-_PARTITION: Final[dict[str, Kind | None]] = {
-    "topic": None,
-    "partition": "name",
-    "segments": "number",
-    "bytes": "bytes",
-    **_TIMES,
-    "bytesPerDay": "bytes",
-}
-_SEGMENT: Final[dict[str, Kind | None]] = {
-    "topic": None,
-    "partition": "name",
-    "segment": "text",
-    "bytes": "bytes",
-    **_TIMES,
-    "active": "flag",
-}
+_TOPIC: Final = (
+    "topic", "partitions", "segments", "bytes", "oldest", "newest", "spanSeconds", "bytesPerDay", "cleanup.policy",
+    "retentionSeconds", "retention.bytes", "overdueSeconds", "overdueBytes",
+)  # fmt: skip
+_PARTITION: Final = ("topic", "partition", "segments", "bytes", "oldest", "newest", "bytesPerDay")
+_SEGMENT: Final = ("topic", "partition", "segment", "bytes", "oldest", "newest", "active")
 _NOTE: Final = (
     "retention as the metadata log sets it for the topic or for all brokers; empty where it does not; overdue: by how "
     "much the oldest closed segment is past it, at the newest time in the input"
@@ -121,7 +96,7 @@ def _sums(rows: Rows) -> dict[str, Any]:
         "bytes": size,
         "oldest": oldest,
         "newest": newest,
-        "spanSeconds": None if span is None else span / _SECOND_MS,
+        "spanSeconds": _seconds(span),
         # Less than an hour of data is too short for a daily rate.
         "bytesPerDay": None if span is None or span < _HOUR_MS else size * _DAY_MS / span,
     }
@@ -137,7 +112,7 @@ def _topic(rows: Rows, settings: Mapping[str, str], as_of: int | None) -> dict[s
     return {
         **_sums(rows),
         "cleanup.policy": policy,
-        "retentionSeconds": None if time is None else time / _SECOND_MS,
+        "retentionSeconds": _seconds(time),
         "retention.bytes": size,
         "overdueSeconds": max((each for each in late if each is not None), default=None),
         "overdueBytes": sum(each or 0 for each in surplus) or None,
@@ -156,7 +131,7 @@ def _number(text: str | None) -> int | None:
 def _overdue_time(rows: Rows, limit: int | None, as_of: int | None) -> float | None:
     """Return how long ago the oldest closed segment of a partition became deletable by time, in seconds."""
     closed = [row for row in rows if not row["active"]]
-    oldest = min(closed, key=lambda row: row["segment"], default=None)
+    oldest = min(closed, key=itemgetter("segment"), default=None)
     if oldest is None or oldest["newest"] is None or limit is None or as_of is None:
         return None
     late = as_of - oldest["newest"] - limit
@@ -169,17 +144,17 @@ def _overdue_bytes(rows: Rows, limit: int | None) -> int | None:
         return None
     left = sum(row["bytes"] for row in rows) - limit
     overdue = 0
-    for row in sorted(rows, key=_by_offset):
+    for row in sorted(rows, key=itemgetter("segment")):
         if row["active"] or left - overdue < row["bytes"]:
             break
         overdue += row["bytes"]
     return overdue
 
 
-def _by_offset(row: Row) -> str:
-    return str(row["segment"])
-
-
 def _metrics(topics: Rows, partitions: Rows) -> tuple[Metric, ...]:
-    dated = [{**row, "oldestSeconds": None if row["oldest"] is None else row["oldest"] / _SECOND_MS} for row in topics]
+    dated = [{**row, "oldestSeconds": _seconds(row["oldest"])} for row in topics]
     return *metrics_of(partitions, _PARTITION_METRICS), *metrics_of(dated, _TOPIC_METRICS)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / _SECOND_MS

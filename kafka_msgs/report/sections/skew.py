@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import pstdev
 from typing import Any, Final
 
-from kafka_msgs.report.model import Kind, ReportPart, Section
+from kafka_msgs.report.model import ReportPart, Section
 from kafka_msgs.report.sections.table_building import (
     Row,
     Rows,
@@ -22,41 +22,18 @@ from kafka_msgs.report.sections.table_building import (
 __all__ = ["broker_part", "member_part", "partition_part"]
 
 _SHOWN_BROKERS: Final = 30
-_TOPIC: Final[dict[str, Kind | None]] = {
-    "topic": None,
-    "partitions": "number",
-    "bytes": "bytes",
-    "largestPartition": "name",
-    "largestBytes": "bytes",
-    "skew": "number",
-    "variation": "number",
-    "records": "number",
-    "recordSkew": "number",
-}
-_BROKER: Final[dict[str, Kind | None]] = {
-    "broker": "name",
-    "leaders": "number",
-    "preferred": "number",
-    "replicas": "number",
-    "leaderBytes": "bytes",
-    "preferredBytes": "bytes",
-    "replicaBytes": "bytes",
-}
+_TOPIC: Final = (
+    "topic", "partitions", "bytes", "largestPartition", "largestBytes", "skew", "variation", "records",
+    "recordSkew",
+)  # fmt: skip
+_BROKER: Final = ("broker", "leaders", "preferred", "replicas", "leaderBytes", "preferredBytes", "replicaBytes")
 _BROKER_METRICS: Final = {
     "kafka_broker_leaders": "leaders",
     "kafka_broker_replicas": "replicas",
     "kafka_broker_leader_bytes": "leaderBytes",
     "kafka_broker_replica_bytes": "replicaBytes",
 }
-_MEMBERS: Final[dict[str, Kind | None]] = {
-    "group": None,
-    "members": "number",
-    "assigned": "number",
-    "fewest": "number",
-    "most": "number",
-    "skew": "number",
-    "idle": "number",
-}
+_MEMBERS: Final = ("group", "members", "assigned", "fewest", "most", "skew", "idle")
 _MEMBER_METRICS: Final = {
     "kafka_group_members": "members",
     "kafka_group_idle_members": "idle",

@@ -10,6 +10,7 @@ from kafka_msgs.report.metric_definitions import DEFINITIONS
 from kafka_msgs.report.model import BarPlot, Kind, Metric, Sample, Section, Table, metric
 
 __all__ = [
+    "SHOWN",
     "Row",
     "Rows",
     "bars",
@@ -23,7 +24,21 @@ __all__ = [
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
-_SHOWN: Final = 500
+_NAMES: Final[Mapping[Kind, str]] = {
+    "number": """answered assigned connections consumedPerHour errors exchanges fewest hosts idle lag leaders measured
+        members most partitions preferred problems producedPerHour recordSkew records replicas segments skew throttled
+        trendPerHour unknown variation""",
+    "name": "broker largestPartition partition version",
+    "flag": "active",
+    "time": "at historySince newest oldest partitionTime unreadSince",
+    "seconds": """behindSeconds catchUpSeconds lagSeconds latency max overdueSeconds p50 p90 p99 retentionSeconds
+        spanSeconds throttle""",
+    "bytes": """bytes bytesPerDay largestBytes leaderBytes overdueBytes preferredBytes replicaBytes requestSize
+        responseSize retention.bytes""",
+}
+_KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+"""The kinds of columns with any values, which may all be missing. Other columns have the kind of their values."""
+SHOWN: Final = 500
 """The number of rows of a table that a page shows."""
 _FIRST: Final = 50
 """The number of rows of a table that has more rows elsewhere."""
@@ -51,24 +66,21 @@ def _text_key(value: Any) -> tuple[bool, float, str]:
     return (True, 0, str(value)) if not isinstance(value, int | float) else (False, value, "")
 
 
-def table_from(
-    title: str, rows: Rows, kinds: Mapping[str, Kind | None], note: str = "", total: int | None = None
+def table_from(title: str, rows: Rows, columns: Sequence[str], note: str = "", total: int | None = None) -> Table:
+    """Return a table of rows. ``total`` is the total number of rows, if ``rows`` is only a subset."""
+    shown = tuple(tuple(row.get(column) for column in columns) for row in rows[:SHOWN])
+    known = {column: _KINDS[column] for column in columns if column in _KINDS}
+    return Table(title, tuple(columns), shown, note, kinds=known, total=max(total or 0, len(rows)))
+
+
+def first_rows(
+    title: str, columns: Sequence[str], rows: Rows, total: int | None = None, *, most: int = _FIRST, **kinds: Kind
 ) -> Table:
-    """Return a table of rows. ``kinds`` lists the columns in order; None derives the kind from the values.
-
-    ``total`` is the total number of rows, if ``rows`` is only a subset.
-    """
-    shown = tuple(tuple(row.get(column) for column in kinds) for row in rows[:_SHOWN])
-    known = {column: kind for column, kind in kinds.items() if kind is not None}
-    return Table(title, tuple(kinds), shown, note, kinds=known, total=max(total or 0, len(rows)))
-
-
-def first_rows(title: str, columns: Sequence[str], rows: Rows, total: int | None = None, **kinds: Kind) -> Table:
-    """Return a table of the first rows, as an extract of ``total`` rows, by default of all ``rows``.
+    """Return a table of the first ``most`` rows, as an extract of ``total`` rows, by default of all ``rows``.
 
     ``kinds`` are the kinds of columns that cannot be derived from their values.
     """
-    shown = tuple(tuple(row[column] for column in columns) for row in rows[:_FIRST])
+    shown = tuple(tuple(row[column] for column in columns) for row in rows[:most])
     return Table(title, tuple(columns), shown, kinds=kinds, total=len(rows) if total is None else total)
 
 
