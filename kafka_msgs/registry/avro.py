@@ -197,15 +197,16 @@ def _parse_all(schemas: list[Any]) -> tuple[list[Any], dict[str, Any]]:
 def _decoder(writer: RegisteredSchema, reader: _Parsed | None, schemas: SchemaResolver, purpose: Purpose) -> Decode:
     """Return the function that decodes values, for columns with the names of named types in unions."""
     written, read_as = _parse(writer, schemas, purpose, reader), None if reader is None else reader.root
-    check_arrays(writer.id, written.schema, written.named)
+    root, named, recursive, is_raw = written.root, written.named, written.is_recursive, written.is_raw
+    check_arrays(writer.id, root, named)
 
     def decode(data: bytes) -> Any:
-        if written.is_raw:
+        if is_raw:
             data = write_uvarint(len(data) << 1) + data
-        check_payload(data, written.root, written.named, recursive=written.is_recursive)
+        check_payload(data, root, named, recursive=recursive)
         stream = BytesIO(data)
         try:
-            content: Any = schemaless_reader(stream, written.root, read_as, return_named_type=purpose == "columns")
+            content: Any = schemaless_reader(stream, root, read_as, return_named_type=purpose == "columns")
         except (EOFError, IndexError):
             raise ValueError(f"its {len(data)} bytes end within the value") from None
         if left := len(data) - stream.tell():
