@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_msgs.deferred_attrs import define
-from kafka_msgs.errors.base import KafkaMsgsError
+from kafka_msgs.errors.base import KafkaMsgsError, mask_credentials
 
 __all__ = ["PayloadError", "RegisteredSchemaError", "RegistryError", "UnknownSchemaError"]
 
@@ -21,7 +21,7 @@ class RegistryError(KafkaMsgsError):
 
     def _text(self) -> str:
         status = "" if self.status is None else f" status {self.status}:"
-        return f"{self.source}:{status} {self.reason}"
+        return str(mask_credentials(f"{self.source}:{status} {self.reason}"))
 
 
 @define(kw_only=True, slots=False, repr=False)
@@ -32,7 +32,7 @@ class UnknownSchemaError(KafkaMsgsError, LookupError):
     schema: str
 
     def _text(self) -> str:
-        return f"{self.source} has no {self.schema}"
+        return str(mask_credentials(f"{self.source} has no {self.schema}"))
 
 
 @define(kw_only=True, slots=False, repr=False)

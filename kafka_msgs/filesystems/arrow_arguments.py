@@ -1,6 +1,7 @@
 """Conversion of Hadoop's filesystem settings, and of the parts of a URI, to arguments of Arrow's filesystems.
 
-Defines the table of setting names, arguments and value conversions, and the precedence of the parts of a URI.
+Defines the table of setting names, arguments and value conversions, with the names of other libraries, and the
+precedence of the parts of a URI.
 """
 
 from __future__ import annotations
@@ -10,35 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote
 
+from attrs import frozen
+
 from kafka_msgs.filesystems.location import Location
 
-__all__ = [
-    "AZURE_SCHEMES",
-    "GCS_SCHEMES",
-    "S3_SCHEMES",
-    "Arguments",
-    "arguments_of",
-    "is_known",
-    "names_like",
-    "parameters_of",
-]
-
-S3_SCHEMES: Final = ("s3", "s3a", "s3n")
-GCS_SCHEMES: Final = ("gs", "gcs")
-AZURE_SCHEMES: Final = ("abfs", "abfss")
+__all__ = ["AZURE", "GCS", "S3", "STORES", "Arguments", "arguments_of", "is_known", "names_like", "parameters_of"]
 
 Arguments: TypeAlias = dict[str, Any]
-Meaning: TypeAlias = Callable[[str], Arguments]
-"""Converts the value of a setting to arguments. Raises ``ValueError``."""
+Meaning: TypeAlias = str | Callable[[str], Arguments]
+"""The argument for the value of a setting, or a function that converts it to arguments and raises ``ValueError``."""
 
 _FLAGS: Final = {"true": True, "false": False}
 _AWS: Final = re.compile(r"s3(?:[.-](?P<region>[a-z0-9-]+))?\.amazonaws\.com")
 _TENANT: Final = re.compile(r"https://[^/]+/(?P<tenant>[^/]+)/oauth2/.*")
 _ENDPOINT: Final = re.compile(r"(?:(?P<scheme>https?)://)?(?P<host>[^/?#@]+)/?")
-
-
-def _text(argument: str) -> Meaning:
-    return lambda value: {argument: value}
 
 
 def _flag(value: str) -> bool:
@@ -76,45 +62,92 @@ def _tenant(value: str) -> Arguments:
     return {"tenant_id": match["tenant"]}
 
 
-S3: Final[Mapping[str, Meaning]] = {
-    "fs.s3a.access.key": _text("access_key"),
-    "fs.s3a.secret.key": _text("secret_key"),
-    "fs.s3a.session.token": _text("session_token"),
-    "fs.s3a.assumed.role.arn": _text("role_arn"),
-    "fs.s3a.assumed.role.session.name": _text("session_name"),
-    "fs.s3a.aws.credentials.provider": _s3_provider,
-    "fs.s3a.connection.ssl.enabled": lambda value: {"scheme": "https" if _flag(value) else "http"},
-    "fs.s3a.endpoint": _s3_endpoint,
-    "fs.s3a.endpoint.region": _text("region"),
-    "fs.s3a.path.style.access": lambda value: {"force_virtual_addressing": not _flag(value)},
-}
-"""Settings of ``s3a``. Bucket settings have ``bucket.NAME`` after ``fs.s3a``. Later settings override earlier ones."""
+@frozen
+class ObjectStore:
+    """A kind of object store: its URI schemes, the prefixes of its settings, and their meanings.
 
-GCS: Final[Mapping[str, Meaning]] = {
-    "google.cloud.auth.null.enable": lambda value: {"anonymous": _flag(value)},
-    "fs.gs.auth.null.enable": lambda value: {"anonymous": _flag(value)},
-    "google.cloud.auth.type": lambda value: {"anonymous": value == "UNAUTHENTICATED"},
-    "fs.gs.auth.type": lambda value: {"anonymous": value == "UNAUTHENTICATED"},
-    "google.cloud.auth.impersonation.service.account": _text("target_service_account"),
-    "fs.gs.auth.impersonation.service.account": _text("target_service_account"),
-    "fs.gs.project.id": _text("project_id"),
-    "fs.gs.storage.root.url": _endpoint,
-}
-"""Settings of ``gs``."""
+    Later settings override earlier ones. ``names`` has the names of arguments in ``object_store`` and in pyiceberg,
+    empty if unsupported. ``endpoint`` is the URL of the server there, and ``http`` allows one without TLS.
+    """
 
-AZURE: Final[Mapping[str, Meaning]] = {
-    "fs.azure.account.key": _text("account_key"),
-    "fs.azure.sas.fixed.token": _text("sas_token"),
-    "fs.azure.account.oauth2.client.id": _text("client_id"),
-    "fs.azure.account.oauth2.client.secret": _text("client_secret"),
-    "fs.azure.account.oauth2.client.endpoint": _tenant,
-    "fs.azure.account.oauth2.msi.tenant": _text("tenant_id"),
+    schemes: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    settings: Mapping[str, Meaning]
+    names: Mapping[str, tuple[str, str]]
+
+
+S3: Final = ObjectStore(
+    ("s3", "s3a", "s3n"),
+    ("fs.s3a.",),  # settings of one bucket have "bucket.NAME." after it
+    {
+        "fs.s3a.access.key": "access_key",
+        "fs.s3a.secret.key": "secret_key",
+        "fs.s3a.session.token": "session_token",
+        "fs.s3a.assumed.role.arn": "role_arn",
+        "fs.s3a.assumed.role.session.name": "session_name",
+        "fs.s3a.aws.credentials.provider": _s3_provider,
+        "fs.s3a.connection.ssl.enabled": lambda value: {"scheme": "https" if _flag(value) else "http"},
+        "fs.s3a.endpoint": _s3_endpoint,
+        "fs.s3a.endpoint.region": "region",
+        "fs.s3a.path.style.access": lambda value: {"force_virtual_addressing": not _flag(value)},
+    },
+    {
+        "access_key": ("aws_access_key_id", "s3.access-key-id"),
+        "secret_key": ("aws_secret_access_key", "s3.secret-access-key"),
+        "session_token": ("aws_session_token", "s3.session-token"),
+        "region": ("aws_region", "s3.region"),
+        "anonymous": ("aws_skip_signature", "s3.anonymous"),
+        "role_arn": ("aws_iam_role_arn", "s3.role-arn"),
+        "session_name": ("aws_iam_role_session_name", "s3.role-session-name"),
+        "force_virtual_addressing": ("aws_virtual_hosted_style_request", "s3.force-virtual-addressing"),
+        "endpoint": ("aws_endpoint_url", "s3.endpoint"),
+        "http": ("aws_allow_http", ""),
+    },
+)
+_GCS_AUTH: Final[Mapping[str, Meaning]] = {
+    "null.enable": lambda value: {"anonymous": _flag(value)},
+    "type": lambda value: {"anonymous": value == "UNAUTHENTICATED"},
+    "impersonation.service.account": "target_service_account",
 }
-"""Settings of ``abfs``. Account settings have the suffix ``.ACCOUNT.dfs.core.windows.net``."""
+GCS: Final = ObjectStore(
+    ("gs", "gcs"),
+    ("fs.gs.", "google.cloud.auth."),
+    {f"{start}.auth.{name}": _GCS_AUTH[name] for name in _GCS_AUTH for start in ("google.cloud", "fs.gs")}
+    | {"fs.gs.project.id": "project_id", "fs.gs.storage.root.url": _endpoint},
+    {
+        "anonymous": ("google_skip_signature", ""),
+        "endpoint": ("google_base_url", ""),
+        "http": ("google_allow_http", ""),
+        "no_account": ("google_service_account_key", ""),
+    },
+)
+AZURE: Final = ObjectStore(
+    ("abfs", "abfss"),
+    ("fs.azure.",),
+    {  # settings of one account have the suffix ".ACCOUNT.dfs.core.windows.net"
+        "fs.azure.account.key": "account_key",
+        "fs.azure.sas.fixed.token": "sas_token",
+        "fs.azure.account.oauth2.client.id": "client_id",
+        "fs.azure.account.oauth2.client.secret": "client_secret",
+        "fs.azure.account.oauth2.client.endpoint": _tenant,
+        "fs.azure.account.oauth2.msi.tenant": "tenant_id",
+    },
+    {
+        "account_key": ("azure_storage_account_key", "adls.account-key"),
+        "sas_token": ("azure_storage_sas_key", "adls.sas-token"),
+        "client_id": ("azure_client_id", "adls.client-id"),
+        "client_secret": ("azure_client_secret", "adls.client-secret"),
+        "tenant_id": ("azure_tenant_id", "adls.tenant-id"),
+        "endpoint": ("azure_storage_endpoint", ""),
+        "http": ("azure_allow_http", ""),
+    },
+)
+STORES: Final = {scheme: store for store in (S3, AZURE, GCS) for scheme in store.schemes}
+"""The object stores by URI scheme."""
 
 _KEYS: Final = ("access_key", "secret_key")
 _FREE: Final = ("storage.", "dfs.")
-_NAMES: Final = frozenset({*S3, *GCS, *AZURE, "fs.defaultfs"})
+_NAMES: Final = frozenset({*S3.settings, *GCS.settings, *AZURE.settings, "fs.defaultfs"})
 _S3A: Final = "fs.s3a."
 _OF_BUCKET: Final = f"{_S3A}bucket."
 _BUCKET: Final = re.compile(r"fs\.s3a\.bucket\.[^.]+\.")
@@ -123,17 +156,17 @@ _ACCOUNT: Final = re.compile(r"\.[^.]+\.(?:dfs|blob)\..+")
 
 def is_known(name: str) -> bool:
     """Return whether a setting with this lower-case name can have an effect."""
-    of_bucket = name.startswith(_OF_BUCKET) and any(name.endswith(each.removeprefix("fs.s3a")) for each in S3)
-    of_account = any(name.startswith(f"{each}.") for each in AZURE)
+    of_bucket = name.startswith(_OF_BUCKET) and any(name.endswith(each.removeprefix("fs.s3a")) for each in S3.settings)
+    of_account = any(name.startswith(f"{each}.") for each in AZURE.settings)
     return name in _NAMES or of_bucket or of_account or name.startswith(_FREE)
 
 
 def names_like(name: str) -> Iterable[str]:
     """Return the names of settings for the same bucket or account as the setting ``name``, or of all settings."""
     if bucket := _BUCKET.match(name):
-        return [bucket[0] + each.removeprefix(_S3A) for each in S3]
+        return [bucket[0] + each.removeprefix(_S3A) for each in S3.settings]
     account = _ACCOUNT.search(name)
-    return [each + account[0] for each in AZURE] if account else _NAMES
+    return [each + account[0] for each in AZURE.settings] if account else _NAMES
 
 
 def arguments_of(location: Location, settings: Mapping[str, str]) -> Arguments:
@@ -143,30 +176,33 @@ def arguments_of(location: Location, settings: Mapping[str, str]) -> Arguments:
     others.
     """
     user, _, host = location.authority.rpartition("@")
+    store = STORES.get(location.scheme)
     found: Arguments = {}
-    if location.scheme in S3_SCHEMES:
+    if store is S3:
         own = f"{_OF_BUCKET}{host}."
         of_bucket = {f"{_S3A}{name.removeprefix(own)}": settings[name] for name in settings if name.startswith(own)}
         found = _converted(S3, {**settings, **of_bucket})
         if found.get("anonymous"):
             found = {name: value for name, value in found.items() if name not in (*_KEYS, "session_token")}
         found |= zip(_KEYS, map(unquote, user.split(":", 1)), strict=False) if user else {}
-    elif location.scheme in AZURE_SCHEMES:
+    elif store is AZURE:
         end = f".{host}"
         of_account = {name.removesuffix(end): settings[name] for name in settings if name.endswith(end)}
         found = _converted(AZURE, {**settings, **of_account})
-    elif location.scheme in GCS_SCHEMES:
+    elif store is GCS:
         found = _converted(GCS, settings) | ({"anonymous": True} if user == "anonymous" else {})
     return found | parameters_of(location.query)
 
 
-def _converted(table: Mapping[str, Meaning], given: Mapping[str, str]) -> Arguments:
+def _converted(store: ObjectStore, given: Mapping[str, str]) -> Arguments:
     found: Arguments = {}
-    for name in [each for each in table if each in given]:
-        try:
-            found |= table[name](given[name].strip())
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+    for name, meaning in store.settings.items():
+        if name in given:
+            value = given[name].strip()
+            try:
+                found |= {meaning: value} if isinstance(meaning, str) else meaning(value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
     return found
 
 

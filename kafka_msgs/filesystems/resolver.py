@@ -7,21 +7,13 @@ environment variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Final, NamedTuple
 
 from pyarrow import fs
 
-from kafka_msgs.filesystems.arrow_arguments import (
-    AZURE_SCHEMES,
-    GCS_SCHEMES,
-    S3_SCHEMES,
-    Arguments,
-    arguments_of,
-    parameters_of,
-)
+from kafka_msgs.filesystems.arrow_arguments import AZURE, GCS, S3, STORES, Arguments, arguments_of, parameters_of
 from kafka_msgs.filesystems.fsspec_bridge import hdfs_filesystem, other_filesystem
 from kafka_msgs.filesystems.location import Location
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
@@ -31,6 +23,7 @@ __all__ = ["OpenedFilesystem", "filesystem_of", "settings_for"]
 _AZURE: Final = re.compile(r"[^@:]+@[^.@:]+\.[^@:]+")
 """The authority with a container and an account, to which options apply."""
 _AZURE_DOMAIN: Final = "dfs.core.windows.net"
+_HDFS_PREFIXES: Final = ("dfs.", "fs.defaultFS", "fs.defaultfs")
 
 
 class OpenedFilesystem(NamedTuple):
@@ -42,7 +35,9 @@ class OpenedFilesystem(NamedTuple):
 
 def settings_for(scheme: str, given: FilesystemOptions) -> FilesystemOptions:
     """Return the options that apply to filesystems of a scheme."""
-    return given.starting(*_PREFIXES.get(scheme, ("storage.",)))
+    if scheme in STORES:
+        return given.starting(*STORES[scheme].prefixes)
+    return given.starting(*(_HDFS_PREFIXES if scheme == "hdfs" else ("storage.",)))
 
 
 @lru_cache(maxsize=16)
@@ -56,16 +51,17 @@ def filesystem_of(root: str, fs_options: FilesystemOptions = NO_OPTIONS) -> Open
     location = Location.parse(root)
     if location.scheme == "hdfs":
         return OpenedFilesystem(*_hdfs(location, fs_options))
-    if location.scheme not in _OBJECT_STORES:
+    if location.scheme not in STORES:
         settings = {name.removeprefix("storage."): value for name, value in fs_options.items}
         parameters = parameters_of(location.query)
         return OpenedFilesystem(*other_filesystem(root.removesuffix(location.query), parameters, settings))
     if not location.authority:
         raise ValueError("there is no bucket or container in it")
-    open_store = _OBJECT_STORES[location.scheme]
-    if not fs_options.items or (open_store is _azure and _AZURE.fullmatch(location.authority) is None):
+    store = STORES[location.scheme]
+    if not fs_options.items or (store is AZURE and _AZURE.fullmatch(location.authority) is None):
         return OpenedFilesystem(*fs.FileSystem.from_uri(root))
-    return OpenedFilesystem(*open_store(location.authority, arguments_of(location, dict(fs_options.items))))
+    opener = next(opener for each, opener in _OPENERS if each is store)
+    return OpenedFilesystem(*opener(location.authority, arguments_of(location, dict(fs_options.items))))
 
 
 def _s3(authority: str, given: Arguments) -> tuple[fs.FileSystem, str]:
@@ -102,15 +98,4 @@ def _hdfs(location: Location, fs_options: FilesystemOptions) -> tuple[fs.FileSys
     return hdfs_filesystem(host or None, int(port) if port else None, extra)
 
 
-_OBJECT_STORES: Final[Mapping[str, Callable[[str, Arguments], tuple[fs.FileSystem, str]]]] = {
-    **dict.fromkeys(S3_SCHEMES, _s3),
-    **dict.fromkeys(GCS_SCHEMES, _gcs),
-    **dict.fromkeys(AZURE_SCHEMES, _azure),
-}
-_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(S3_SCHEMES, ("fs.s3a.",)),
-    **dict.fromkeys(GCS_SCHEMES, ("fs.gs.", "google.cloud.auth.")),
-    **dict.fromkeys(AZURE_SCHEMES, ("fs.azure.",)),
-    "hdfs": ("dfs.", "fs.defaultFS", "fs.defaultfs"),
-}
-"""The prefixes of the options of a scheme. ``fsspec`` opens other schemes."""
+_OPENERS: Final = ((S3, _s3), (GCS, _gcs), (AZURE, _azure))

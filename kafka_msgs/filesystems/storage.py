@@ -8,7 +8,7 @@ storage has its own way, in one table: hard links on a local disk, conditional r
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -145,7 +145,9 @@ class Storage:
         If a connection breaks, the file may have been written although False is returned or an error is raised.
         Raises ``StorageError`` for a filesystem that cannot do this, ``MissingExtraError`` and ``OSError``.
         """
-        return _creator(self.location)(self, path, content)
+        if self.location.scheme not in _CREATORS:
+            raise StorageError(path=str(self), reason=_NO_WAY)
+        return _CREATORS[self.location.scheme](self, path, content)
 
     def probe(self, path: str) -> None:
         """Check that the storage refuses to create a file twice; ``path`` names a file of this check.
@@ -185,15 +187,6 @@ class Storage:
             yield
         except OSError as error:
             raise JobPathError(path=str(self), reason=self.fs_options.mask_secrets(str(error))) from None
-
-
-def _creator(location: Location) -> Callable[[Storage, str, bytes], bool]:
-    if location.is_local:
-        return _create_by_link
-    for schemes, creator in _CREATORS:
-        if location.scheme in schemes:
-            return creator
-    raise StorageError(path=location.shown, reason=_NO_WAY)
 
 
 def _create_by_link(storage: Storage, path: str, content: bytes) -> bool:
@@ -264,9 +257,11 @@ def _create_by_rename(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file by renaming a complete temporary file; the name node refuses a name that exists."""
     temporary = f"{path}-{uuid4().hex}.tmp"
     storage.write(temporary, content)
-    client = _hdfs_client(storage)
+    handler: Any = getattr(storage.filesystem, "handler", None)
+    if handler is None:
+        raise MissingExtraError(feature="output to hdfs://", extra="hdfs", package="hdfs-native")
     try:
-        client.mv(storage.full_path(temporary), storage.full_path(path), overwrite=False)
+        handler.fs.mv(storage.full_path(temporary), storage.full_path(path), overwrite=False)
     except Exception as error:
         # The library raises errors of many types, so the file itself decides.
         storage.delete([temporary])
@@ -276,12 +271,9 @@ def _create_by_rename(storage: Storage, path: str, content: bytes) -> bool:
     return True
 
 
-def _hdfs_client(storage: Storage) -> Any:
-    handler: Any = getattr(storage.filesystem, "handler", None)
-    if handler is None:
-        raise MissingExtraError(feature="output to hdfs://", extra="hdfs", package="hdfs-native")
-    return handler.fs
-
-
-_CREATORS: Final = ((SCHEMES, _create_in_object_store), (("hdfs",), _create_by_rename))
-"""The functions that create files, by URI schemes."""
+_CREATORS: Final[Mapping[str, Callable[[Storage, str, bytes], bool]]] = {
+    **dict.fromkeys(("", "file"), _create_by_link),
+    **dict.fromkeys(SCHEMES, _create_in_object_store),
+    "hdfs": _create_by_rename,
+}
+"""The functions that create files, by URI scheme."""

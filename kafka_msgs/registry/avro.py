@@ -10,13 +10,16 @@ string, enum, uuid                   string
 bytes, fixed                         binary
 decimal                              decimal128, or decimal256 above 38 digits; bytes if its precision is invalid
 date                                 date32
-timestamp, local-timestamp           timestamp in microseconds, with UTC or without a zone
+timestamp, local-timestamp           timestamp in microseconds, with UTC or without a zone; nanoseconds are int64
 time-millis, time-micros             int32, int64: Spark has no such type
+duration, uuid of a fixed            binary
 array, map                           list, map with string keys
 record                               struct
 union of null and one other          the other one
 another union                        struct with one field for each: ``member0``, ``member1``, ...; one is not null
 ===================================  ==============================================================================
+
+A payload with the schema ``bytes`` contains only these bytes, without their length, as Confluent writes it.
 """
 
 from __future__ import annotations
@@ -30,16 +33,19 @@ from typing import Any, Final
 import pyarrow as pa
 from attrs import frozen
 
-from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError
+from kafka_msgs.errors import MissingExtraError, RegisteredSchemaError, shown
+from kafka_msgs.primitives import write_uvarint
 from kafka_msgs.registry.arrow_shapes import ColumnShape, Decode, FieldCounter
 from kafka_msgs.registry.schemas import RegisteredSchema, SchemaResolver, resolve_references
 
 try:
-    from fastavro import parse_schema, schemaless_reader, schemaless_writer
+    from fastavro import parse_schema, schemaless_reader, schemaless_writer, validate
+    from fastavro.validation import ValidationError
 except ImportError as error:
     raise MissingExtraError(feature="Avro", extra="registry", package="fastavro") from error
 
 from kafka_msgs.registry.avro_logical import NOTE, Purpose, annotate_types, hooked_types
+from kafka_msgs.registry.avro_names import distinct_names, rename_types
 from kafka_msgs.registry.avro_payloads import check_arrays, check_payload, convert_defaults, is_recursive, load_schema
 
 __all__ = ["columns", "decoder", "encoder"]
@@ -65,6 +71,8 @@ _TIMES: Final = {
     "local-timestamp-micros": ColumnShape(pa.timestamp("us")),
 }
 _BASES: Final = {"date": "int"} | dict.fromkeys(list(_TIMES)[1:], "long")
+_ROOT: Final = "kafka_msgs_root"
+_VALUE: Final = "value"
 _PYTHON: Final = {
     bool: ("boolean",),
     int: ("long", "int"),
@@ -102,8 +110,17 @@ def encoder(schema: RegisteredSchema, schemas: SchemaResolver, message: str | No
     check_arrays(schema.id, found.schema, found.named)
 
     def encode(value: Any) -> bytes:
+        content = {_VALUE: value}
+        try:
+            validate(content, found.root, strict=True)
+        except ValidationError as error:
+            reasons = (f"{each.field} is {shown(each.datum)}, not {_kind(each.schema)}" for each in error.errors)
+            prefix = f"{_ROOT}.{_VALUE}"
+            raise ValueError("; ".join(reasons).replace(f"{prefix}.", "").replace(prefix, "it")) from error
+        if found.is_raw:
+            return bytes(value)
         stream = BytesIO()
-        schemaless_writer(stream, found.schema, value)
+        schemaless_writer(stream, found.root, content, strict_allow_default=True)
         return stream.getvalue()
 
     return encode
@@ -119,11 +136,22 @@ def decoder(
 
 @frozen
 class _Parsed:
-    """A schema as ``fastavro`` represents it, its named types, and whether a type contains itself."""
+    """A schema as ``fastavro`` represents it, its named types, and their names there if they differ.
 
-    schema: Any
+    ``root`` is a record whose only field has the schema: such a record has the same bytes, and ``fastavro`` would parse
+    other schemas again for each value, without their references. ``is_recursive`` is whether a type contains itself,
+    and ``is_raw`` whether payloads are bytes without their length.
+    """
+
+    root: Any
     named: dict[str, Any]
+    names: dict[str, str]
     is_recursive: bool
+    is_raw: bool
+
+    @property
+    def schema(self) -> Any:
+        return self.root["fields"][0]["type"]
 
 
 @contextmanager
@@ -147,32 +175,43 @@ def _parse(
     ``schemas``.
     """
     hooked = frozenset[str]() if reader is None else hooked_types(purpose, (reader.schema, reader.named))
-    named: dict[str, Any] = {}
-    references = resolve_references(schema, schemas)
+    texts = [*(other.text for _, other in resolve_references(schema, schemas)), schema.text]
     with _schema_errors(schema.id):
-        for _, other in references:
-            parse_schema(annotate_types(load_schema(other.text), purpose, hooked), named_schemas=named)
-        parsed = parse_schema(annotate_types(load_schema(schema.text), purpose, hooked), named_schemas=named)
-        recursive = is_recursive(parsed, named)
-        convert_defaults(parsed, named, purpose)
-        return _Parsed(parsed, named, recursive)
+        *others, own = map(load_schema, texts)
+        root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": own}]}
+        parts, named = _parse_all([annotate_types(each, purpose, hooked) for each in (*others, root)])
+        recursive = is_recursive(parts[-1], named)
+        names = {} if purpose == "write" else distinct_names(named, reader)
+        if names:
+            parts, named = _parse_all([rename_types(part, names) for part in parts])
+        convert_defaults(parts[-1], named, purpose)
+        return _Parsed(parts[-1], named, names, recursive, _kind(own) == "bytes" and '"decimal"' not in schema.text)
+
+
+def _parse_all(schemas: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return schemas as ``fastavro`` represents them, each of which may use types of those before, and all types."""
+    named: dict[str, Any] = {}
+    return [parse_schema(each, named_schemas=named) for each in schemas], named
 
 
 def _decoder(writer: RegisteredSchema, reader: _Parsed | None, schemas: SchemaResolver, purpose: Purpose) -> Decode:
     """Return the function that decodes values, for columns with the names of named types in unions."""
-    written, read_as = _parse(writer, schemas, purpose, reader), None if reader is None else reader.schema
-    check_arrays(writer.id, written.schema, written.named)
+    written, read_as = _parse(writer, schemas, purpose, reader), None if reader is None else reader.root
+    root, named, recursive, is_raw = written.root, written.named, written.is_recursive, written.is_raw
+    check_arrays(writer.id, root, named)
 
     def decode(data: bytes) -> Any:
-        check_payload(data, written.schema, written.named, recursive=written.is_recursive)
+        if is_raw:
+            data = write_uvarint(len(data) << 1) + data
+        check_payload(data, root, named, recursive=recursive)
         stream = BytesIO(data)
         try:
-            value = schemaless_reader(stream, written.schema, read_as, return_named_type=purpose == "columns")
+            content: Any = schemaless_reader(stream, root, read_as, return_named_type=purpose == "columns")
         except (EOFError, IndexError):
             raise ValueError(f"its {len(data)} bytes end within the value") from None
         if left := len(data) - stream.tell():
             raise ValueError(f"{left} bytes follow the value")
-        return value
+        return content[_VALUE]
 
     return decode
 
@@ -206,11 +245,11 @@ class _Shapes:
         return _TIMES[note] if _BASES.get(note, "") == kind else self.of(kind)
 
     def _union(self, branches: list[Any]) -> ColumnShape:
-        others = [each for each in branches if _branch(each) != "null"]
+        others = [each for each in branches if _kind(each) != "null"]
         if len(others) <= 1:
             return self.of(others[0]) if others else ColumnShape(pa.null())
         shapes = {f"member{number}": self._fields.counted(self.of(each)) for number, each in enumerate(others)}
-        members = dict(zip(map(_branch, others), shapes, strict=True))
+        members = dict(zip(map(_kind, others), shapes, strict=True))
 
         def member(value: Any) -> dict[str, Any]:
             if isinstance(value, tuple):
@@ -225,11 +264,11 @@ def _without_name(value: Any) -> Any:
     return value[1] if isinstance(value, tuple) else value
 
 
-def _branch(schema: Any) -> str:
-    """Return the name of a union branch: the name of its type, or of its kind."""
-    if isinstance(schema, str):
-        return schema
-    return str(schema["name"] if "name" in schema else schema["type"])
+def _kind(schema: Any) -> str:
+    """Return the name of a type, or else its kind, which is also the name of a union branch."""
+    if isinstance(schema, list):
+        return "union"
+    return schema if isinstance(schema, str) else str(schema.get("name", schema["type"]))
 
 
 def _decimal(schema: Any) -> pa.DataType:

@@ -15,6 +15,7 @@ from decimal import Context, Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from fastavro.read import LOGICAL_READERS
+from fastavro.write import LOGICAL_WRITERS
 
 __all__ = ["BRANCHES", "NOTE", "Purpose", "annotate_types", "convert", "hooked_types"]
 
@@ -116,6 +117,29 @@ LOGICAL_READERS.update(
 )
 
 
+def _write_decimal(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a decimal as bytes. Raises ``ValueError`` if it has too many digits before or after the point."""
+    if not isinstance(value, Decimal):
+        return value
+    precision, scale = schema["precision"], schema.get("scale", 0)
+    number = value.scaleb(scale, _EXACT)
+    if not number.is_finite() or number != number.to_integral_value() or (number and number.adjusted() >= precision):
+        raise ValueError(f"{value} does not fit into a decimal of precision {precision} and scale {scale}")
+    unscaled = int(number)
+    return unscaled.to_bytes(schema.get("size", (unscaled.bit_length() + 8) // 8), "big", signed=True)
+
+
+def _write_float(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a number for the floating-point branch of a union, or None for an integer, which another branch holds."""
+    return None if isinstance(value, int) else value
+
+
+LOGICAL_WRITERS.update(
+    {f"{kind}-{_HOOK}write": _write_decimal for kind in ("bytes", "fixed")}
+    | {f"{kind}-{_HOOK}write": _write_float for kind in ("float", "double")}
+)
+
+
 def hooked_types(purpose: Purpose, reader: Any) -> frozenset[str]:
     """Return the types of a writer's schema that need a function of this module for the schema of a reader."""
     found = frozenset({"bytes", "fixed"} if purpose == "columns" else {"int", "long", "bytes", "fixed"})
@@ -145,7 +169,10 @@ def annotate_types(schema: Any, purpose: Purpose, hooked: frozenset[str]) -> Any
 def _with_branches(branches: list[Any], purpose: Purpose) -> list[Any]:
     kinds = [_kind(each) for each in branches]
     shared = [group for group in _PROMOTABLE if len(group.intersection(filter(_is_name, kinds))) > 1]
-    if not shared or purpose == "write":
+    if purpose == "write":
+        floats = ("float", "double") if shared and {"int", "long"}.intersection(filter(_is_name, kinds)) else ()
+        return [{"type": each, "logicalType": f"{_HOOK}write"} if each in floats else each for each in branches]
+    if not shared:
         return branches
     note = {kind: each for kind, each in zip(kinds, branches, strict=True) if any(kind in group for group in shared)}
     hook = {BRANCHES: note} | ({"logicalType": f"{_HOOK}columns"} if purpose == "columns" else {})
@@ -164,7 +191,8 @@ def _annotated(schema: dict[str, Any], purpose: Purpose, hooked: frozenset[str])
     if name == "decimal" and not _is_valid_decimal(schema, _MOST_COLUMN_DIGITS if purpose == "columns" else None):
         name = None
     if purpose == "write":
-        return schema | ({} if name is None else {"logicalType": name})
+        hook = {NOTE: name, "logicalType": f"{_HOOK}write"} if name == "decimal" else {"logicalType": name}
+        return schema | ({} if name is None else hook)
     converted = (kind, name) in _CONVERTERS and (purpose == "values" or name == "decimal")
     hook = {"logicalType": f"{_HOOK}{purpose}"} if converted or kind in hooked else {}
     return schema | ({NOTE: name} if name else {}) | hook

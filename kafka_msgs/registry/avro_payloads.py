@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafka_msgs.errors import RegisteredSchemaError
+from kafka_msgs.errors import RegisteredSchemaError, shown
 from kafka_msgs.registry.avro_logical import BRANCHES, Purpose, convert
 
 __all__ = ["check_arrays", "check_payload", "convert_defaults", "is_recursive", "load_schema"]
@@ -27,6 +27,8 @@ _SUSPICIOUS: Final = re.compile(rb"[\x80-\xff]{10}")
 """Bytes that may be an integer of more bytes than Avro allows."""
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 _RECORDS: Final = ("record", "error")
+_FLOATS: Final = ("float", "double")
+_BITS: Final = {"int": 32, "long": 64}
 
 
 def load_schema(text: str) -> Any:
@@ -213,6 +215,8 @@ class _Defaults:
         if isinstance(schema, list):
             return self._union(schema, given, depth + 1)
         kind = schema["type"] if isinstance(schema, dict) else schema
+        if not (isinstance(kind, dict) or _may_be(schema, given) or (kind in _FLOATS and isinstance(given, str))):
+            raise ValueError(f"a default of the type {kind} is {shown(given)}")
         if kind in _RECORDS:
             return {each["name"]: self._field(each, given, depth + 1) for each in schema["fields"]}
         if kind == "array":
@@ -241,14 +245,18 @@ _JSON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "null": (type(None),),
     "boolean": (bool,),
     "array": (list,),
-    **dict.fromkeys(("int", "long"), (int,)),
-    **dict.fromkeys(("float", "double"), (int, float)),
-    **dict.fromkeys(("string", "bytes", "fixed", "enum"), (str,)),
+    **dict.fromkeys(_FLOATS, (int, float)),
+    **dict.fromkeys(("string", "bytes", "fixed"), (str,)),
     **dict.fromkeys(("map", *_RECORDS), (dict,)),
 }
 """The types of defaults in JSON, by the types of Avro."""
 
 
 def _may_be(schema: Any, given: Any) -> bool:
+    """Return whether a JSON value may be the default of a type, whose parts are not checked."""
     kind = schema["type"] if isinstance(schema, dict) else schema
-    return type(given) in _JSON_TYPES.get(kind, ())
+    if kind in _BITS:
+        return type(given) is int and given.bit_length() < _BITS[kind]
+    if kind == "enum":
+        return given in schema["symbols"]
+    return type(given) in _JSON_TYPES.get(kind, ()) and (kind != "fixed" or len(given) == schema["size"])

@@ -13,6 +13,9 @@ array with ``items``                  list, if all items have one schema
 null and one other, in any notation   the other one
 anything else                         string: the text of the value in JSON
 ====================================  =============================================================
+
+A schema that describes a value in two places, such as ``properties`` next to ``allOf`` or ``$ref``, is also text: a
+struct with the fields of one place would lose those of the other.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ try:
     from referencing import Registry, Resource
     from referencing._core import Resolver
     from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT7
+    from referencing.jsonschema import DRAFT7, specification_with
 except ImportError as error:
     raise MissingExtraError(feature="reading JSON Schema", extra="registry", package="referencing") from error
 
@@ -58,7 +61,10 @@ def _number(value: Any) -> float:
 
 
 _NUMBER: Final = ColumnShape(pa.float64(), _number)
-_TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
+_TEXT: Final = ColumnShape(pa.string(), partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+_COMBINED: Final = ("oneOf", "anyOf", "allOf")
+_DESCRIBING: Final = frozenset(["$ref", *_COMBINED, "properties", "additionalProperties", "items"])
+"""The keywords that describe the content of a value."""
 
 
 def columns(
@@ -87,8 +93,10 @@ def columns(
 def _document(text: str) -> tuple[Resource[Any], list[str]]:
     """Return a schema without its address, and the address, because registry references use separate names."""
     content = json.loads(text)
-    addresses = [content.pop(name) for name in ("$id", "id") if isinstance(content, dict) and name in content]
-    return DRAFT7.create_resource(content), addresses
+    if not isinstance(content, dict):
+        return DRAFT7.create_resource(content), []
+    addresses = [content.pop(name) for name in ("$id", "id") if name in content]
+    return specification_with(content.get("$schema", ""), default=DRAFT7).create_resource(content), addresses
 
 
 class _Shapes:
@@ -100,14 +108,17 @@ class _Shapes:
     def of(self, schema: Any, resolver: Resolver[Any]) -> ColumnShape:
         if not isinstance(schema, dict):
             return _TEXT
+        if "$id" in schema:
+            resolver = resolver.in_subresource(DRAFT7.create_resource(schema))
+        if ("$ref" in schema or not schema.keys().isdisjoint(_COMBINED)) and not _describes_once(schema):
+            return _TEXT
         if "$ref" in schema:
             found = resolver.lookup(schema["$ref"])
             with self._fields.inside(id(found.contents), schema["$ref"]):
                 return self.of(found.contents, found.resolver)
-        for name in ("oneOf", "anyOf", "allOf"):
-            if name in schema:
-                others = [each for each in schema[name] if not _is_null(each)]
-                return self.of(others[0], resolver) if len(others) == 1 else _TEXT
+        for name in schema.keys() & _COMBINED:
+            others = [each for each in schema[name] if not _is_null(each)]
+            return self.of(others[0], resolver) if len(others) == 1 else _TEXT
         kinds = _kinds(schema)
         return self._of_kind(kinds[0], schema, resolver) if len(kinds) == 1 else _TEXT
 
@@ -125,6 +136,11 @@ class _Shapes:
         if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
             return self.of(schema["additionalProperties"], resolver).mapped().after(partial(_of, dict))
         return _TEXT
+
+
+def _describes_once(schema: dict[str, Any]) -> bool:
+    """Return whether only one keyword describes the content, apart from those that allow or refuse all properties."""
+    return sum(name in _DESCRIBING and not isinstance(value, bool) for name, value in schema.items()) <= 1
 
 
 def _is_null(schema: Any) -> bool:

@@ -151,9 +151,10 @@ def _decode(names: _Names, message: str | None, class_of: Callable[[str], Any], 
         raise ValueError(f"its schema has no message {list(place)}")
     if message is not None and name != message:
         raise ValueError(f"it is a {name}, not a {message}")
-    found = class_of(name).FromString(payload[start:])
-    if not found.IsInitialized():
-        raise ValueError(f"it has no {', '.join(found.FindInitializationErrors())}, which is required")
+    cls = class_of(name)
+    found = cls.FromString(payload[start:])
+    if not cls.IsInitialized(found):
+        raise ValueError(f"it has no {', '.join(cls.FindInitializationErrors(found))}, which is required")
     return found
 
 
@@ -188,7 +189,8 @@ class _Shapes:
 
 def _content(names: Sequence[str], absent: frozenset[str], message: Any) -> dict[str, Any]:
     """Return the fields of a message, with None for each absent field that is listed in ``absent``."""
-    return {name: None if name in absent and not message.HasField(name) else getattr(message, name) for name in names}
+    has_field = type(message).HasField  # a field may have the name of a method
+    return {name: None if name in absent and not has_field(message, name) else getattr(message, name) for name in names}
 
 
 def _microseconds(value: Any) -> int:

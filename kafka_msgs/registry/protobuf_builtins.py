@@ -11,65 +11,57 @@ from typing import Final
 
 __all__ = ["BUILT_IN_FILES"]
 
-
-def _file(package: str, *content: str, imports: tuple[str, ...] = ()) -> str:
-    head = ['syntax = "proto3";', f"package {package};", *(f'import "{name}";' for name in imports)]
-    return "\n".join([*head, *content])
-
-
-def _message(name: str, **fields: str) -> str:
-    """Return a message whose fields are numbered from 1."""
-    body = " ".join(f"{kind} {field} = {number};" for number, (field, kind) in enumerate(fields.items(), 1))
-    return f"message {name} {{ {body} }}"
-
-
-def _enum(name: str, *values: str) -> str:
-    """Return an enum whose values are numbered from 0."""
-    body = " ".join(f"{value} = {number};" for number, value in enumerate(values))
-    return f"enum {name} {{ {body} }}"
-
-
-_META: Final = 1088
-"""The number of Confluent's options."""
-_OPTIONS: Final = {
-    "FileOptions": "file_meta",
-    "MessageOptions": "message_meta",
-    "FieldOptions": "field_meta",
-    "EnumOptions": "enum_meta",
-    "EnumValueOptions": "enum_value_meta",
+_FILES: Final = {
+    "confluent/meta": "message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; "
+    "repeated Rule rules = 4; } message Rule { string name = 1; string doc = 2; string expr = 3; string sql = 4; }"
+    + "".join(
+        f"extend google.protobuf.{kind.title().replace('_', '')}Options {{ Meta {kind}_meta = 1088; }}"
+        for kind in ("file", "message", "field", "enum", "enum_value")
+    ),
+    "confluent/type/decimal": "message Decimal: bytes value, uint32 precision, int32 scale",
+    "google/type/calendar_period": "enum CalendarPeriod: CALENDAR_PERIOD_UNSPECIFIED, DAY, WEEK, FORTNIGHT, MONTH, "
+    "QUARTER, HALF, YEAR",
+    "google/type/color": "message Color: float red, float green, float blue, google.protobuf.FloatValue alpha",
+    "google/type/date": "message Date: int32 year, int32 month, int32 day",
+    "google/type/datetime": "message DateTime { int32 year = 1; int32 month = 2; int32 day = 3; int32 hours = 4; "
+    "int32 minutes = 5; int32 seconds = 6; int32 nanos = 7; "
+    "oneof time_offset { google.protobuf.Duration utc_offset = 8; TimeZone time_zone = 9; } } "
+    "message TimeZone { string id = 1; string version = 2; }",
+    "google/type/dayofweek": "enum DayOfWeek: DAY_OF_WEEK_UNSPECIFIED, MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, "
+    "SATURDAY, SUNDAY",
+    "google/type/decimal": "message Decimal: string value",
+    "google/type/expr": "message Expr: string expression, string title, string description, string location",
+    "google/type/fraction": "message Fraction: int64 numerator, int64 denominator",
+    "google/type/interval": "message Interval: google.protobuf.Timestamp start_time, "
+    "google.protobuf.Timestamp end_time",
+    "google/type/latlng": "message LatLng: double latitude, double longitude",
+    "google/type/localized_text": "message LocalizedText: string text, string language_code",
+    "google/type/money": "message Money: string currency_code, int64 units, int32 nanos",
+    "google/type/month": "enum Month: MONTH_UNSPECIFIED, JANUARY, FEBRUARY, MARCH, APRIL, MAY, JUNE, JULY, AUGUST, "
+    "SEPTEMBER, OCTOBER, NOVEMBER, DECEMBER",
+    "google/type/phone_number": "message PhoneNumber { "
+    "message ShortCode { string region_code = 1; string number = 2; } "
+    "oneof kind { string e164_number = 1; ShortCode short_code = 2; } string extension = 3; }",
+    "google/type/postal_address": "message PostalAddress: int32 revision, string region_code, string language_code, "
+    "string postal_code, string sorting_code, string administrative_area, string locality, string sublocality, "
+    "repeated string address_lines, repeated string recipients, string organization",
+    "google/type/quaternion": "message Quaternion: double x, double y, double z, double w",
+    "google/type/timeofday": "message TimeOfDay: int32 hours, int32 minutes, int32 seconds, int32 nanos",
 }
-_MONTHS: Final = (
-    "JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER",
-    "DECEMBER",
-)  # fmt: skip
-_DAYS: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+"""Declarations by file. After a colon, fields are numbered from 1 and enum values from 0."""
+_IMPORTED: Final = {"Options ": "descriptor", "Duration ": "duration", "Timestamp ": "timestamp", "Value ": "wrappers"}
+"""Google's files by the ends of the names of their types."""
 
-BUILT_IN_FILES: Final[Mapping[str, str]] = {
-    "confluent/meta.proto": _file(
-        "confluent",
-        "message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }",
-        *(f"extend google.protobuf.{kind} {{ Meta {name} = {_META}; }}" for kind, name in _OPTIONS.items()),
-        imports=("google/protobuf/descriptor.proto",),
-    ),
-    "confluent/type/decimal.proto": _file(
-        "confluent.type", _message("Decimal", value="bytes", precision="uint32", scale="int32")
-    ),
-    "google/type/date.proto": _file("google.type", _message("Date", year="int32", month="int32", day="int32")),
-    "google/type/dayofweek.proto": _file("google.type", _enum("DayOfWeek", "DAY_OF_WEEK_UNSPECIFIED", *_DAYS)),
-    "google/type/decimal.proto": _file("google.type", _message("Decimal", value="string")),
-    "google/type/fraction.proto": _file("google.type", _message("Fraction", numerator="int64", denominator="int64")),
-    "google/type/interval.proto": _file(
-        "google.type",
-        _message("Interval", start_time="google.protobuf.Timestamp", end_time="google.protobuf.Timestamp"),
-        imports=("google/protobuf/timestamp.proto",),
-    ),
-    "google/type/latlng.proto": _file("google.type", _message("LatLng", latitude="double", longitude="double")),
-    "google/type/money.proto": _file(
-        "google.type", _message("Money", currency_code="string", units="int64", nanos="int32")
-    ),
-    "google/type/month.proto": _file("google.type", _enum("Month", "MONTH_UNSPECIFIED", *_MONTHS)),
-    "google/type/timeofday.proto": _file(
-        "google.type", _message("TimeOfDay", hours="int32", minutes="int32", seconds="int32", nanos="int32")
-    ),
-}
+
+def _file(name: str, declaration: str) -> str:
+    head, colon, content = declaration.partition(": ")
+    if colon:
+        numbers = enumerate(content.split(", "), 1 if head.startswith("message") else 0)
+        declaration = f"{head} {{ {' '.join(f'{each} = {number};' for number, each in numbers)} }}"
+    imports = [f'import "google/protobuf/{file}.proto";' for end, file in _IMPORTED.items() if end in declaration]
+    package = name.rpartition("/")[0].replace("/", ".")
+    return "\n".join(['syntax = "proto3";', f"package {package};", *imports, declaration])
+
+
+BUILT_IN_FILES: Final[Mapping[str, str]] = {f"{name}.proto": _file(name, text) for name, text in _FILES.items()}
 """The files by name. A registered reference with the same name takes precedence."""

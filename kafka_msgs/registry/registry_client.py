@@ -57,8 +57,12 @@ class SchemaRegistryClient:
     _ids: dict[int, RegisteredSchema] = field(init=False, factory=dict, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in _SCHEMES:
-            reason = "it starts with neither http:// nor https://"
+        try:
+            is_http = urlsplit(self.url).scheme in _SCHEMES and self.url.isascii()
+        except ValueError:
+            is_http = False
+        if not is_http:
+            reason = "it starts with neither http:// nor https://, or it is not a valid URL"
             raise OptionError(source="SchemaRegistryClient", option="url", value=self.url, reason=reason)
 
     def by_id(self, schema_id: int) -> RegisteredSchema:
@@ -92,6 +96,8 @@ class SchemaRegistryClient:
                     time.sleep(_pause(attempt, error.headers.get("Retry-After")))
             except (OSError, HTTPException) as error:
                 raise RegistryError(source=self.url, reason=str(error) or type(error).__name__) from error
+            except (ValueError, OverflowError):  # their text may contain the credentials
+                raise RegistryError(source=self.url, reason="invalid address, credentials or redirect") from None
         if len(content) > _MOST:
             raise RegistryError(source=self.url, reason=f"{what} has more than {_MOST} bytes")
         try:

@@ -30,6 +30,7 @@ __all__ = [
 SchemaKind = Literal["AVRO", "PROTOBUF", "JSON"]
 _KINDS: Final = get_args(SchemaKind)
 _MOST_REFERENCES: Final = 10_000
+_MAX_ID: Final = 2**32 - 1
 _VERSION: Final = "SCHEMA"
 _SUBJECT_DELETED: Final = "DELETE_SUBJECT"
 _Key = tuple[str | None, str, int]
@@ -94,27 +95,33 @@ def schema_of_json(found: object, source: str, schema_id: int | None = None) -> 
         if not isinstance(found, Mapping):
             raise TypeError("it is not an object")
         return _of_object(found, schema_id)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise RegistryError(source=source, reason=f"not a registered schema: {error!r}") from error
 
 
 def _of_object(found: Mapping[str, Any], schema_id: int | None) -> RegisteredSchema:
-    """Return the schema of an object; raises ``TypeError``, ``ValueError`` or ``KeyError``."""
+    """Return the schema of an object; raises ``TypeError``, ``ValueError``, ``KeyError`` or ``OverflowError``."""
     kind: SchemaKind = found.get("schemaType") or "AVRO"
     if kind not in _KINDS:
         raise ValueError(f"schemaType is {kind!r}, expected one of {', '.join(_KINDS)}")
     uses = found.get("references") or ()
     references = tuple(Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in uses)
     number, text = found["id"] if schema_id is None else schema_id, found["schema"]
-    if not (isinstance(number, int) and isinstance(text, str)):
-        raise TypeError("its id is not a number, or its schema is no text")
-    return RegisteredSchema(number, kind, text, references, found.get("subject"), found.get("version"))
+    subject, version = found.get("subject"), found.get("version")
+    for value, types in ((number, int), (text, str), (subject, str | None), (version, int | None)):
+        if not isinstance(value, types):
+            raise TypeError("its id or version is not a number, or its schema or subject is no text")
+    if not 0 <= number <= _MAX_ID:
+        raise ValueError(f"its id is {number}")
+    return RegisteredSchema(number, kind, text, references, subject, version)
 
 
 class StaticSchemas:
     """A fixed list of schemas: from a file, from the log of the topic ``_schemas``, or passed directly."""
 
-    def __init__(self, schemas: Iterable[RegisteredSchema], *, deleted: Iterable[tuple[str, int]] = (), source: str):
+    def __init__(
+        self, schemas: Iterable[RegisteredSchema], *, deleted: Iterable[tuple[str | None, int | None]] = (), source: str
+    ):
         """Store the schemas. ``latest`` skips the (subject, version) pairs in ``deleted``; ``source`` is for errors."""
         self.source = source
         self._ids: dict[int, RegisteredSchema] = {}
@@ -145,12 +152,13 @@ class StaticSchemas:
         source = str(path)
         try:
             found = json.loads(Path(path).read_bytes())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RegistryError(source=source, reason=f"it is not JSON: {error}") from error
         if not isinstance(found, list):
             raise RegistryError(source=source, reason="it is not a list of schemas")
-        deleted = [(each["subject"], each["version"]) for each in found if isinstance(each, dict) and _deleted(each)]
-        return cls((schema_of_json(each, source) for each in found), deleted=deleted, source=source)
+        schemas = [schema_of_json(each, source) for each in found]
+        gone = [(schema.subject, schema.version) for schema, each in zip(schemas, found, strict=True) if _deleted(each)]
+        return cls(schemas, deleted=gone, source=source)
 
     @classmethod
     def from_log(cls, path: str | Path) -> StaticSchemas:
@@ -204,7 +212,7 @@ def _entry(key: Any, value: Any, place: str) -> tuple[_Key, Any]:
         if kind == _SUBJECT_DELETED and body is not None:
             body = {"version": int(body["version"])}
         return (kind, str(name.get("subject")), int(name["version"]) if kind == _VERSION else 0), body
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise RegistryError(source=place, reason=f"not a record of a schema registry: {error!r}") from error
 
 

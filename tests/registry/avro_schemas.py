@@ -25,8 +25,9 @@ _LOGICAL: Final[tuple[dict[str, Any], ...]] = (
     {"type": "long", "logicalType": "timestamp-micros"},
     {"type": "long", "logicalType": "local-timestamp-millis"},
     {"type": "long", "logicalType": "local-timestamp-micros"},
-    {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 4},
-    {"type": "bytes", "logicalType": "decimal", "precision": 60},
+    {"type": "long", "logicalType": "timestamp-nanos"},
+    {"type": "long", "logicalType": "local-timestamp-nanos"},
+    *({"type": "bytes", "logicalType": "decimal", "precision": each, "scale": each // 3} for each in range(1, 65, 7)),
     {"type": "bytes", "logicalType": "decimal", "precision": 100, "scale": 50},
     {"type": "bytes", "logicalType": "decimal", "precision": 0},
     {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 9},
@@ -62,8 +63,9 @@ class _Schemas:
         return dict(self._random.choice(_LOGICAL))
 
     def _name(self, kind: str) -> str:
+        """Return a new name, which sometimes differs from another one only in its namespace."""
         self._count += 1
-        return f"{self._random.choice(['a.b.', 'org.x.'])}{kind}{self._count}"
+        return self._random.choice([f"a.b.{kind}{self._count}", f"org.x.{kind}{self._count}", f"n{self._count}.{kind}"])
 
     def _define(self, schema: dict[str, Any]) -> dict[str, Any]:
         if self._random.random() < 0.3 and "." in schema["name"]:
@@ -76,9 +78,10 @@ class _Schemas:
         return self._define({"type": "enum", "name": self._name("E"), "symbols": symbols})
 
     def _fixed(self, depth: int) -> Any:
-        schema: dict[str, Any] = {"type": "fixed", "name": self._name("F"), "size": self._random.choice([1, 2, 12])}
-        if self._random.random() < 0.3:
-            schema |= {"logicalType": "decimal", "precision": 2, "scale": 1}
+        schema: dict[str, Any] = {"type": "fixed", "name": self._name("F"), "size": self._random.choice([1, 2, 12, 16])}
+        if self._random.random() < 0.5:
+            decimal = {"logicalType": "decimal", "precision": 2, "scale": 1}
+            schema |= self._random.choice([decimal, {"logicalType": {12: "duration"}.get(schema["size"], "uuid")}])
         return self._define(schema)
 
     def record(self, depth: int) -> Any:
@@ -143,6 +146,7 @@ class _Reader:
     def __init__(self, random: Random, schema: Any) -> None:
         self._random = random
         self._named = {full_name(each): each for each in _named_types(schema)}
+        self._text = json.dumps(schema)
         self._fields = 0
 
     def _happens(self, share: float = 0.15) -> bool:
@@ -162,7 +166,7 @@ class _Reader:
             return self._record(schema, depth)
         if kind == "enum" and self._happens(0.3):
             changed = schema | {"symbols": [*schema["symbols"][1:], "NEW"]}
-            return changed | ({"default": "NEW"} if self._happens(0.7) else {})
+            return self._renamed(changed | ({"default": "NEW"} if self._happens(0.7) else {}))
         for part in ("items", "values"):
             if part in schema:
                 return schema | {part: self.changed(schema[part], depth + 1)}
@@ -191,7 +195,13 @@ class _Reader:
                 if not _named_types(schema["fields"])
                 else [*fields, *(each for each in kept if each not in fields)]
             )
-        return schema | {"fields": kept}
+        return self._renamed(schema | {"fields": kept})
+
+    def _renamed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a named type, sometimes with another name if nothing refers to it, and the former one as an alias."""
+        if self._text.count(f'"{full_name(schema)}"') > 1 or not self._happens():
+            return schema
+        return schema | {"name": f"{schema['name']}Renamed", "aliases": [full_name(schema)]}
 
     def _field(self, field: dict[str, Any], depth: int) -> dict[str, Any]:
         changed = field | {"type": self.changed(field["type"], depth + 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from kafka_msgs.columns import DecodedColumn
 from kafka_msgs.errors import KafkaMsgsError, RegisteredSchemaError
+from kafka_msgs.primitives import read_uvarint
 from kafka_msgs.registry import PayloadDeserializer, RegisteredSchema, StaticSchemas, decode_payloads
 from tests.registry.avro_schemas import random_schema, reader_of
 from tests.registry.java_values import java_form, java_message, without_branches
@@ -24,6 +26,7 @@ WRITER, READER = 1, 2
 STRICTER = (
     "it has an array of items without bytes",  # a few bytes could inflate their number
     "date value out of range",  # Python's dates end in the year 9999
+    "UnknownType",  # Java allows a reference to a type before its definition
     "codec can't decode byte",  # Java replaces bytes that are not UTF-8
 )
 """The reasons for which this library refuses a payload that Java reads."""
@@ -63,8 +66,18 @@ def avro_differences(oracle: RegistryOracle, seeds: Sequence[int]) -> Iterator[s
         [{"op": "avro-read", "writer": writer, "reader": reader, "data": data} for _, writer, reader, data in cases]
     )
     for (seed, writer, reader, data), answer in zip(cases, answers, strict=True):
-        if (difference := _avro_difference(writer, reader, _payload(b64decode(data)), answer)) is not None:
+        written_data = avro_data(writer, b64decode(data))
+        if (difference := _avro_difference(writer, reader, _payload(written_data), answer)) is not None:
             yield f"seed {seed}: {difference}\n  writer {writer}\n  reader {reader}\n  data {data}"
+
+
+def avro_data(writer: str, data: bytes) -> bytes:
+    """Return encoded data as in a payload: Confluent writes bytes as they are, without the length before them."""
+    schema = json.loads(writer)
+    if schema == "bytes" or (isinstance(schema, dict) and schema["type"] == "bytes" and '"decimal"' not in writer):
+        _, start = read_uvarint(data, 0)
+        return data[start:]
+    return data
 
 
 def _avro_difference(writer: str, reader: str, payload: bytes, answer: dict[str, Any]) -> str | None:
@@ -111,8 +124,8 @@ def _is_row(row: Any, expected: Any) -> bool:
         row = dict(row)
         return row.keys() == content.keys() and all(_is_row(row[key], each) for key, each in content.items())
     if name == "branch":
-        ((_, value),) = ((key, each) for key, each in row.items() if each is not None)
-        return _is_row(value, content["value"])
+        ((key, value),) = ((key, each) for key, each in row.items() if each is not None)
+        return key == f"member{content['number']}" and _is_row(value, content["value"])
     if name == "time":
         return str(row) in (content, str(int(content) // 1000))
     if name == "decimal":

@@ -15,8 +15,9 @@ _IMPORTS: Final = "".join(
     f'import "{name}.proto";\n'
     for name in (
         "google/protobuf/any", "google/protobuf/duration", "google/protobuf/empty", "google/protobuf/timestamp",
-        "google/protobuf/wrappers", "google/type/date", "google/type/money", "google/type/timeofday", "confluent/meta",
-        "confluent/type/decimal",
+        "google/protobuf/wrappers", "google/type/date", "google/type/money", "google/type/timeofday",
+        "google/type/color", "google/type/datetime", "google/type/phone_number", "google/type/postal_address",
+        "confluent/meta", "confluent/type/decimal",
     )
 )  # fmt: skip
 _WRAPPERS: Final = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
@@ -34,6 +35,7 @@ _WELL_KNOWN: Final = "\n".join(
             *(f"google.protobuf.{each}" for each in ("Timestamp", "Duration", "Empty", "Any")),
             *(f"google.type.{each}" for each in ("Date", "Money", "TimeOfDay")),
             "confluent.type.Decimal",
+            *(f"google.type.{each}" for each in ("Color", "DateTime", "PhoneNumber", "PostalAddress")),
         ]
     )
 )

@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pytest
 
 from kafka_msgs.errors import PayloadError, RegisteredSchemaError
-from kafka_msgs.registry import PayloadReader, RegisteredSchema, StaticSchemas
+from kafka_msgs.registry import (
+    PayloadDeserializer,
+    PayloadReader,
+    PayloadSerializer,
+    Reference,
+    RegisteredSchema,
+    StaticSchemas,
+    decode_payloads,
+)
 from kafka_msgs.registry.avro import decoder
-from tests.registry.confluent import text
+from tests.registry.confluent import Registry, text
 
 LIST = {"type": "record", "name": "List", "fields": [{"name": "next", "type": ["null", "List"]}]}
 WITH_LIST = text(
@@ -193,3 +201,139 @@ def test_payload_errors_name_the_row() -> None:
     source = schemas('"long"')
     with pytest.raises(PayloadError, match="row 1"):
         PayloadReader(source.by_id(1), source).decode([payload(1, b"\2"), payload(1, b"\x80" * 11)], on_error="raise")
+
+
+FIRST: dict[str, Any] = {"type": "record", "name": "first.Sale", "fields": [{"name": "units", "type": "int"}]}
+SECOND: dict[str, Any] = {
+    "type": "record",
+    "name": "second.Sale",
+    "fields": [{"name": "units", "type": "int"}, {"name": "shop", "type": "string"}],
+}
+
+
+def test_branches_that_differ_only_in_their_namespace_are_distinct() -> None:
+    source = schemas(json.dumps([FIRST, SECOND]), json.dumps(["null", FIRST, SECOND]))
+    data = payload(1, b"\2\6\2x")
+    assert PayloadDeserializer(source, schema=source.by_id(2))(data) == {"units": 3, "shop": "x"}
+    (row,) = read(source, 2, data).values.to_pylist()
+    assert row == {"member0": None, "member1": {"units": 3, "shop": "x"}}
+
+
+def test_a_renamed_branch_is_found_by_its_alias_although_another_has_the_same_short_name() -> None:
+    renamed = SECOND | {"name": "third.Sale", "aliases": ["second.Sale"]}
+    source = schemas(json.dumps([FIRST, SECOND]), json.dumps([FIRST, renamed]))
+    assert PayloadDeserializer(source, schema=source.by_id(2))(payload(1, b"\2\6\2x")) == {"units": 3, "shop": "x"}
+
+
+@pytest.mark.parametrize(
+    ("root", "value", "data"),
+    [
+        (["first.Sale", "second.Sale"], {"units": 3, "shop": "x"}, "02060278"),
+        ("first.Sale", {"units": 3}, "06"),
+        ({"type": "array", "items": "first.Sale"}, [{"units": 3}], "020600"),
+        ({"type": "map", "values": ["null", "first.Sale"]}, {"k": None}, "02026b0000"),
+    ],
+)
+def test_schemas_other_than_records_may_refer_to_types_of_other_subjects(root: Any, value: Any, data: str) -> None:
+    references = (Reference("first.Sale", "first", 1), Reference("second.Sale", "second", 1))
+    texts = [(FIRST, "first", ()), (SECOND, "second", ()), (root, "events", references)]
+    source = StaticSchemas(
+        [
+            RegisteredSchema(number, "AVRO", json.dumps(schema), uses, subject, 1)
+            for number, (schema, subject, uses) in enumerate(texts, 1)
+        ],
+        source="test",
+    )
+    encoded = payload(3, bytes.fromhex(data))
+    assert PayloadSerializer(source.by_id(3), source)(value) == encoded
+    assert PayloadDeserializer(source)(encoded) == value
+    assert read(source, 3, encoded).error_count == 0
+
+
+def test_a_default_of_bytes_in_an_array_at_the_root() -> None:
+    fields = [{"name": "units", "type": "int"}, {"name": "raw", "type": "bytes", "default": "\u00ff"}]
+    items = FIRST | {"fields": fields}
+    texts = [json.dumps({"type": "array", "items": each}) for each in (FIRST, items)]
+    source = schemas(*texts)
+    found = PayloadDeserializer(source, schema=source.by_id(2))(payload(1, b"\2\6\0"))
+    assert found == [{"units": 3, "raw": b"\xff"}]
+
+
+def test_bytes_at_the_root_have_no_length() -> None:
+    """Confluent's serializers write them as they are, in Java and in Python."""
+    registry = Registry("bytes")
+    registered = registry.add("bytes-value", "AVRO", text(type="bytes"))
+    written = registry.avro("bytes", registered, b"\2abc")
+    assert PayloadSerializer(registered, registry.schemas)(b"\2abc") == written
+    assert registry.avro_read("bytes", registered, written) == b"\2abc"
+    assert PayloadDeserializer(registry.schemas)(written) == b"\2abc"
+    assert decode_payloads([written], registered, registry.schemas).values.to_pylist() == [b"\2abc"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "default"),
+    [
+        ("int", 2**31),
+        ("int", True),
+        ("long", 2**63),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "B"),
+        ({"type": "fixed", "name": "F", "size": 2}, "abc"),
+        ({"type": "array", "items": "int"}, ["x"]),
+        ({"type": "map", "values": "string"}, {"k": 1}),
+        (["null", "int"], 2**31),
+    ],
+)
+def test_a_default_that_is_not_of_its_type_is_refused(type_: Any, default: Any) -> None:
+    fields = [*FIRST["fields"], {"name": "added", "type": type_, "default": default}]
+    source = schemas(json.dumps(FIRST), json.dumps(FIRST | {"fields": fields}))
+    with pytest.raises(RegisteredSchemaError, match="a default of the type"):
+        PayloadDeserializer(source, schema=source.by_id(2))(payload(1, b"\6"))
+
+
+DECIMAL: dict[str, Any] = {"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 1}
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("int", 2**31),
+        ("int", 1.5),
+        ("int", True),
+        ("boolean", "false"),
+        ("null", 5),
+        ({"type": "array", "items": "string"}, "abc"),
+        ({"type": "array", "items": "int"}, {1: 2}),
+        (DECIMAL, Decimal("99")),
+        (DECIMAL, Decimal("0.12")),
+        (DECIMAL, Decimal("NaN")),
+        (DECIMAL, Decimal("Infinity")),
+        (DECIMAL | {"type": "fixed", "name": "F", "size": 1}, Decimal("-99")),
+        (FIRST, {"units": 1, "unit": 2}),
+        (FIRST | {"fields": [{"name": "units", "type": ["null", "int"]}]}, {}),
+    ],
+)
+def test_a_value_that_the_schema_does_not_allow_is_not_written(type_: Any, value: Any) -> None:
+    """``fastavro`` would write another value: 1 for 1.5, true for "false", 3.4 for -99, null for a missing field."""
+    source = schemas(json.dumps(FIRST | {"fields": [{"name": "field", "type": type_}]} if type_ == "null" else type_))
+    with pytest.raises(PayloadError):
+        PayloadSerializer(source.by_id(1), source)({"field": value} if type_ == "null" else value)
+
+
+@pytest.mark.parametrize("precision", range(1, 65))
+def test_decimals_of_every_precision_are_written_and_read(precision: int) -> None:
+    for scale in {0, precision // 2, precision}:
+        source = schemas(json.dumps(DECIMAL | {"precision": precision, "scale": scale}))
+        for unscaled in (10**precision - 1, 1 - 10**precision, 0, -1, 127, -128):
+            if abs(unscaled) < 10**precision:
+                value = Decimal(unscaled).scaleb(-scale, Context(prec=100))
+                written = PayloadSerializer(source.by_id(1), source)(value)
+                assert written is not None
+                assert PayloadDeserializer(source)(written) == value
+                assert read(source, 1, written).values.to_pylist() == [value]
+
+
+def test_an_integer_in_a_union_belongs_to_an_integer_branch() -> None:
+    source = schemas('["double", "long"]')
+    write = PayloadSerializer(source.by_id(1), source)
+    assert PayloadDeserializer(source)(write(2**60 + 1)) == 2**60 + 1
+    assert PayloadDeserializer(source)(write(1.0)) == 1.0

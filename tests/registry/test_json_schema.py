@@ -172,3 +172,70 @@ def test_a_root_that_is_a_registered_reference() -> None:
     place = RegisteredSchema(1, "JSON", PLACE, (), "place", 1)
     root = RegisteredSchema(2, "JSON", text(**{"$ref": "place.json"}), (Reference("place.json", "place", 1),), "r", 1)
     assert PayloadReader(root, StaticSchemas([place, root], source="a test")).type.names == ["city", "at"]
+
+
+INTEGER = {"type": "integer"}
+
+
+def column(schema: dict[str, Any], value: bytes) -> Any:
+    registered = RegisteredSchema(1, "JSON", json.dumps(schema))
+    reader = PayloadReader(registered, StaticSchemas([registered], source="test"))
+    found = reader.decode([b"\0\0\0\0\1" + value])
+    assert found.error_count == 0
+    return found.values.to_pylist()[0]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": INTEGER}, "allOf": [{"properties": {"b": INTEGER}}]},
+        {"properties": {"a": INTEGER}, "oneOf": [{"type": "null"}, {"properties": {"b": INTEGER}}]},
+        {"anyOf": [{"properties": {"a": INTEGER}}], "allOf": [{"properties": {"b": INTEGER}}]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": INTEGER}}}, "properties": {"b": INTEGER}},
+    ],
+)
+def test_fields_that_a_schema_describes_in_two_places_are_not_lost(schema: dict[str, Any]) -> None:
+    assert column(schema, b'{"a":1,"b":2}') == '{"a":1,"b":2}'
+
+
+def test_a_combination_may_allow_or_refuse_further_properties() -> None:
+    schema = {"allOf": [{"properties": {"a": INTEGER}}], "additionalProperties": False, "title": "Order"}
+    assert column(schema, b'{"a":1}') == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "properties": {"a": {"$ref": "#number"}},
+            "$defs": {"number": {"$anchor": "number", **INTEGER}},
+        },
+        {
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "id": "http://example.com/order.json",
+            "properties": {"a": {"$ref": "#number"}},
+            "definitions": {"number": {"id": "#number", **INTEGER}},
+        },
+        {"$schema": "http://example.com/unknown", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": INTEGER}},
+    ],
+)
+def test_references_follow_the_rules_of_their_draft(schema: dict[str, Any]) -> None:
+    assert column(schema, b'{"a":1}') == {"a": 1}
+
+
+def test_a_part_with_an_address_contains_its_own_definitions() -> None:
+    part = {
+        "$id": "http://example.com/part.json",
+        "properties": {"b": {"$ref": "#/definitions/value"}},
+        "definitions": {"value": INTEGER},
+    }
+    schema = {"properties": {"a": part}, "definitions": {"value": {"type": "string"}}}
+    assert column(schema, b'{"a":{"b":1}}') == {"a": {"b": 1}}
+
+
+def test_text_is_never_infinite() -> None:
+    registered = RegisteredSchema(1, "JSON", "{}")
+    found = PayloadReader(registered, StaticSchemas([registered], source="test")).decode([b"\0\0\0\0\1[1e400]"])
+    assert found.values.to_pylist() == [None]
+    assert found.error_count == 1

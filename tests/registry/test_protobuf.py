@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import re
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_tools import protoc
@@ -16,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import OptionError, RegisteredSchemaError
-from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas
+from kafka_msgs.registry import PayloadReader, Reference, RegisteredSchema, StaticSchemas, decode_payloads
+from kafka_msgs.registry.protobuf import compile_file_set
 from kafka_msgs.registry.protobuf_builtins import BUILT_IN_FILES
 from tests.registry.confluent import Registry
 
@@ -235,3 +238,27 @@ def test_every_built_in_file_compiles() -> None:
     imports = "".join(f'import "{name}";\n' for name in BUILT_IN_FILES)
     schema = RegisteredSchema(1, "PROTOBUF", f'syntax = "proto3";\n{imports}message M {{ int32 a = 1; }}')
     assert PayloadReader(schema, StaticSchemas([schema], source="a test")).type.names == ["a"]
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN_FILES))
+def test_built_in_files_equal_the_published_ones(name: str) -> None:
+    module = name.removesuffix(".proto").replace("/", ".") + "_pb2"
+    published = import_module(module if name.startswith("google") else f"confluent_kafka.schema_registry.{module}")
+    expected = FileDescriptorProto.FromString(published.DESCRIPTOR.serialized_pb)
+    schema = RegisteredSchema(1, "PROTOBUF", f'syntax = "proto3"; import "{name}"; message M {{}}')
+    files = FileDescriptorSet.FromString(compile_file_set(schema, StaticSchemas([], source="test"))).file
+    (found,) = (each for each in files if each.name == name)
+    for file in (expected, found):
+        for part in ("options", "source_code_info", "name"):
+            file.ClearField(part)
+        file.dependency.sort()
+    own, theirs = (re.sub(' *json_name: ".*"\n', "", str(each)) for each in (found, expected))
+    assert own == theirs
+
+
+def test_fields_may_have_the_names_of_methods() -> None:
+    fields = "optional int32 HasField = 1; int32 IsInitialized = 2; int32 DESCRIPTOR = 3; optional int32 Clear = 4;"
+    schema = RegisteredSchema(1, "PROTOBUF", f'syntax = "proto3"; message M {{ {fields} }}')
+    source = StaticSchemas([schema], source="test")
+    found = decode_payloads([b"\0\0\0\0\1\0" + bytes.fromhex("080110021803")], schema, source)
+    assert found.values.to_pylist() == [{"HasField": 1, "IsInitialized": 2, "DESCRIPTOR": 3, "Clear": None}]

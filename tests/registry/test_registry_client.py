@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafka_msgs.errors import RegisteredSchemaError, RegistryError
+from kafka_msgs.errors import OptionError, RegisteredSchemaError, RegistryError
 from kafka_msgs.registry import Reference, RegisteredSchema, SchemaRegistryClient, registry_client
 from kafka_msgs.registry.schemas import resolve_references
 
@@ -105,6 +105,28 @@ def test_credentials_follow_a_redirect_to_the_same_address() -> None:
 def test_redirects_to_other_protocols_are_refused(to: str) -> None:
     with serving(redirecting(to)) as (url, _), pytest.raises(RegistryError, match="status 302"):
         SchemaRegistryClient(url).by_id(1)
+
+
+@pytest.mark.parametrize("to", ["http://h:99999/", "http://[/", "http://127.0.0.1:x/", f"http://{'a' * 400}/"])
+def test_redirects_to_invalid_addresses_are_refused(to: str) -> None:
+    with serving(redirecting(to)) as (url, _), pytest.raises(RegistryError, match="redirect"):
+        SchemaRegistryClient(url, token="hush").by_id(1)
+
+
+@pytest.mark.parametrize("url", ["http://[", "registry:8081", "file:///x", "http://r/\u00e9", ""])
+def test_an_address_is_an_http_url(url: str) -> None:
+    with pytest.raises(OptionError, match="not a valid URL"):
+        SchemaRegistryClient(url)
+
+
+@pytest.mark.parametrize("token", ["hush\nx", "hush\u0100"])
+def test_invalid_credentials_are_not_shown(token: str) -> None:
+    with pytest.raises(RegistryError, match="invalid address, credentials or redirect") as caught:
+        SchemaRegistryClient("http://127.0.0.1:1", token=token).by_id(1)
+    assert "hush" not in str(caught.value)
+    with pytest.raises(RegistryError) as caught:
+        SchemaRegistryClient("http://user:hush@127.0.0.1:1").by_id(1)
+    assert "hush" not in str(caught.value)
 
 
 def test_endless_redirects_end() -> None:

@@ -231,3 +231,30 @@ def test_a_registry_that_does_not_answer_is_not_one_without_the_schema(server: T
         RegistryApi("http://127.0.0.1:1").by_id(1)
     with pytest.raises(OptionError, match="it starts with neither"):
         RegistryApi("file:///etc")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": -1},
+        {"id": 2**32},
+        {"version": "1"},
+        {"version": 1.5},
+        {"subject": ["a"]},
+        {"references": [{"name": "a", "subject": "b", "version": float("inf")}]},
+        {"schema": None, "deleted": True},
+    ],
+)
+def test_entries_that_are_not_schemas_are_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "schemas.json"
+    path.write_text(json.dumps([{"id": 1, "schema": '"int"', "subject": "s", "version": 1} | change]))
+    with pytest.raises(RegistryError, match="not a registered schema"):
+        StaticSchemas.from_file(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '[{"deleted": true}]'])
+def test_files_without_schemas_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "schemas.json"
+    path.write_text(text)
+    with pytest.raises(RegistryError):
+        StaticSchemas.from_file(path)

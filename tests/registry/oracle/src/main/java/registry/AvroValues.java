@@ -14,6 +14,7 @@ import java.time.LocalTime;
 import java.time.ZoneOffset;
 import java.util.Base64;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import org.apache.avro.Conversions;
 import org.apache.avro.Schema;
@@ -32,7 +33,7 @@ import org.apache.avro.util.RandomData;
 /**
  * Avro values in JSON: a value other than a text, a flag, a list, a map or a record is an object with one entry, which
  * is called after its type: {@code int}, {@code float}, {@code bytes}, {@code decimal}, {@code date} and so on. The
- * value of a union with several types other than null is the entry {@code branch}, with the number of the branch.
+ * value of a union with several types other than null is the entry {@code branch}, with the number of the branch, which does not count null.
  */
 final class AvroValues {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
@@ -81,11 +82,11 @@ final class AvroValues {
         if (schema.getType() == Schema.Type.UNION) {
             int index = model.resolveUnion(schema, value);
             JsonNode found = node(value, schema.getTypes().get(index), model);
-            long others = schema.getTypes().stream().filter(each -> each.getType() != Schema.Type.NULL).count();
-            if (others < 2) {
+            if (withoutNull(schema.getTypes()) < 2) {
                 return found;
             }
-            ObjectNode branch = NODES.objectNode().put("number", index);
+            long number = withoutNull(schema.getTypes().subList(0, index));
+            ObjectNode branch = NODES.objectNode().put("number", number);
             branch.set("value", found);
             return tagged("branch", branch);
         }
@@ -105,6 +106,10 @@ final class AvroValues {
             return list;
         }
         return scalar(value);
+    }
+
+    private static long withoutNull(List<Schema> branches) {
+        return branches.stream().filter(each -> each.getType() != Schema.Type.NULL).count();
     }
 
     private static JsonNode scalar(Object value) {
