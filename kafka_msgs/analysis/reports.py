@@ -10,7 +10,7 @@ from attrs import asdict
 from kafka_msgs.analysis.in_memory import ReadProblem
 from kafka_msgs.analysis.lag_status import with_statuses
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.timestamps import LocalTimes, with_log_times
+from kafka_msgs.log.timestamps import local_timestamps, with_log_times
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.skew import member_part
@@ -29,7 +29,7 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
 
     Statuses need the windows of ``read_groups``. Raises ``OSError``.
     """
-    places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
+    places = local_timestamps(partitions)
     rows, as_of = with_log_times(lag_rows(groups), places)
     if any(row["history"] for row in rows):
         # Only the logs of the largest lags, as for the times: each status looks up the ends at several commits.

@@ -24,10 +24,9 @@ from kafka_msgs.engines.plan import RangeEdge
 from kafka_msgs.engines.replicas import offset_at
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import SegmentLookup, copy_of_part
+from kafka_msgs.filesystems.segment_lookup import copy_of_part, lookup_in
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
-from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
 
 __all__ = ["RECORD_COLUMNS", "LogRewrittenError", "PartitionReader", "ResumePoint"]
@@ -152,7 +151,7 @@ class PartitionReader:
         base = offset_at(segment, tip.position) if segment.first == tip.segment else None
         if base is not None and base <= tip.offset:
             return numbers[-1], tip.position
-        return numbers[-1], _position_of(segment, tip.offset)
+        return numbers[-1], lookup_in(segment).position_before(tip.offset)
 
     def _walk(self, segment: LogFile, start: int, end: int | None) -> Iterator[pa.RecordBatch | LogFileError]:
         try:
@@ -189,20 +188,13 @@ class PartitionReader:
         return records.slice(row + 1)
 
 
-def _position_of(segment: LogFile, offset: int) -> int:
-    """Return the position of a batch; all records before that position have offsets below ``offset``."""
-    if not segment.root:
-        return Segment(Path(segment.path)).position_of(offset)
-    return SegmentLookup(segment).position_before(offset)
-
-
 def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int, int | None, _Opened]]:
     """Yield a local segment in one piece, and a remote one in pieces that are copied to the disk of this machine."""
     if not segment.root:
         yield start, end, nullcontext((Path(segment.path), 0))
     elif start < segment.size:
         last = segment.size if end is None else end
-        for first, stop in pairwise([*SegmentLookup(segment).cuts(start, last, _PIECE_BYTES), last]):
+        for first, stop in pairwise([*lookup_in(segment).cuts(start, last, _PIECE_BYTES), last]):
             yield first, stop, copy_of_part(segment, first, stop)
 
 

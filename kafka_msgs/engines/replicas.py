@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,16 +25,14 @@ from kafka_msgs.filesystems.path_resolution import (
     directories_at,
     local_copy,
     log_file,
-    open_file,
     partition_of,
     small_copy,
 )
 from kafka_msgs.filesystems.resolver import filesystem_of
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup, sound_batch
-from kafka_msgs.log.file_scan import walk_headers, walk_log
-from kafka_msgs.log.mapped_file import map_file
+from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.partition_discovery import end_of_segment
 from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment_lookup import LARGEST
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -223,7 +220,7 @@ def _end_of(last: LogFile) -> int | None:
     start = 0
     try:
         if last.root:
-            start = SegmentLookup(last).position_before(LARGEST)
+            start = lookup_in(last).position_before(LARGEST)
         with local_copy(last, start) as (path, _):
             return end_of_segment(Segment(path))
     except FileNotFoundError:
@@ -233,7 +230,7 @@ def _end_of(last: LogFile) -> int | None:
 def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
     """Yield the starts of valid batches at about every ``split_bytes`` of a segment."""
     last = 0
-    for position in _positions(file):
+    for position in lookup_in(file).places:
         if position - last >= split_bytes and file.size - position >= split_bytes // 2:
             offset = offset_at(file, position)
             if offset is not None:
@@ -241,23 +238,9 @@ def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
                 last = position
 
 
-def _positions(file: LogFile) -> Iterable[int]:
-    """Return the positions where batches should start: from the index, or without one from the headers."""
-    if file.root or Path(file.path).with_suffix(".index").exists():
-        return SegmentLookup(file).places
-    return (each.position for each in walk_headers(map_file(Path(file.path))))
-
-
 def offset_at(file: LogFile, position: int) -> int | None:
     """Return the base offset of the valid batch at a position, or None if no valid batch starts there."""
-    if not 0 <= position < file.size:
-        return None
-    if file.root:
-        with open_file(file) as data:
-            batch: Any = sound_batch(data, position)
-    else:
-        batch = next(walk_log(Path(file.path), start=position), None)
-    return getattr(batch, "base_offset", None) if getattr(batch, "position", 0) in (0, position) else None
+    return getattr(lookup_in(file).batch_starting_at(position), "base_offset", None)
 
 
 def choose_replicas(

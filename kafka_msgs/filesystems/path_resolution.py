@@ -23,7 +23,8 @@ from kafka_msgs.filesystems.listing import Match, list_directory, match_path, wa
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
-from kafka_msgs.log.mapped_file import MAX_SMALL_FILE
+from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT
+from kafka_msgs.log.mapped_file import MAX_SMALL_FILE, Mapped, map_file
 
 try:
     from pyarrow import BufferReader, NativeFile, fs
@@ -60,6 +61,12 @@ GONE: Final = "the file was deleted after the read was planned"
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
 _CHUNK: Final = 2**22
+_LONGEST_ENTRY: Final = max(OFFSET_LAYOUT.size, TIME_LAYOUT.size)
+_FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
+"""The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
+
+It is a multiple of the entry sizes of both indexes.
+"""
 
 
 class FileKind(NamedTuple):
@@ -144,6 +151,27 @@ class LogFile:
         Return None if it surely does not exist. Raises ``OSError``.
         """
         return self.sibling(PurePosixPath(self.path).name.removesuffix(".log") + ending)
+
+    @property
+    def local_path(self) -> Path:
+        """The file of a local filesystem."""
+        return Path(self.path)
+
+    def index(self, suffix: str) -> Mapped:
+        """Return the bytes of an index, possibly with zeros after its entries; empty if missing. Raises ``OSError``.
+
+        On other filesystems, only the used part is fetched.
+        """
+        file = self.sibling_with_suffix(suffix)
+        try:
+            if file is None:
+                return b""
+            if not file.root and not isinstance(file, FileSlice):
+                return map_file(file.local_path)
+            with open_file(file) as data:
+                return _used_part(data)
+        except FileNotFoundError:
+            return b""
 
 
 @frozen(kw_only=True)
@@ -287,6 +315,17 @@ def open_file(file: LogFile) -> NativeFile:
         return data
     with data:
         return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
+
+
+def _used_part(data: NativeFile) -> bytes:
+    """Return the bytes of an index without most of the trailing zeros. The read size depends on the used part."""
+    found, chunk, size = b"", _FIRST_CHUNK, data.size()
+    while len(found) < size and (more := data.read_at(min(chunk, size - len(found)), len(found))):
+        found += more
+        if not any(more[-_LONGEST_ENTRY:]):
+            break
+        chunk = len(found)
+    return found
 
 
 class ResolvedPath(NamedTuple):

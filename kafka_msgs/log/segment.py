@@ -1,9 +1,9 @@
 """A segment of a partition. Its indexes find the batches from an offset on, or the first record at a time.
 
-An index entry is used only if the segment confirms it. Without an entry the segment is read from its start. The checks
-of indexes make the same comparison as Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``): an
-entry of the offset index must have the last offset of the batch at its position, and an entry of the time index the
-last offset of a batch and the latest timestamp in that batch. ``indexes`` reports damage of the indexes themselves.
+``segment_lookup`` finds them. Without an index entry the segment is read from its start. The checks of indexes make the
+same comparison as Kafka's tool ``kafka-dump-log`` (``org.apache.kafka.tools.DumpLogSegments``): an entry of the offset
+index must have the last offset of the batch at its position, and an entry of the time index the last offset of a batch
+and the latest timestamp in that batch. ``indexes`` reports damage of the indexes themselves.
 
 ``file_scan`` and ``indexes`` read the files. ``log_directory`` lists the segments. In Kafka this is
 ``org.apache.kafka.storage.internals.log.LogSegment``.
@@ -18,7 +18,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from kafka_msgs.errors import KafkaMsgsError, LogFileError
-from kafka_msgs.log.faults import raise_on_fault, skip_faults
+from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.indexes import (
     OFFSET_LAYOUT,
@@ -26,14 +26,14 @@ from kafka_msgs.log.indexes import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
-    find_offset,
-    find_time,
     read_aborted_transactions,
     read_offset_index,
     read_time_index,
     walk_offset_index,
     walk_time_index,
 )
+from kafka_msgs.log.mapped_file import Mapped, map_file
+from kafka_msgs.log.segment_lookup import SegmentLookup
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, Record
 
 __all__ = ["Segment", "check_offset_index", "check_time_index"]
@@ -52,6 +52,11 @@ class Segment:
     def base_offset(self) -> int:
         """The offset in the file names. No record of the segment has a lower offset."""
         return int(self.path.stem)
+
+    @property
+    def local_path(self) -> Path:
+        """The ``.log`` file."""
+        return self.path
 
     @property
     def size(self) -> int:
@@ -75,56 +80,39 @@ class Segment:
         self, from_offset: int = 0, options: ReadOptions = DEFAULT_READ_OPTIONS
     ) -> Iterator[AnyBatch | LogFileError]:
         """Yield the batches and, in its place, each ``LogFileError``."""
-        yield from self._walk(from_offset, options, closed=self.closed)
+        for item in walk_log(self.path, options, start=self.position_of(from_offset), closed=self.closed):
+            if isinstance(item, LogFileError) or item.last_offset >= from_offset:
+                yield item
 
     def batch_at(self, offset: int) -> AnyBatch | None:
         """Return the first valid batch whose last offset is ``offset`` or later, or None."""
-        return next(self._sound_batches(offset), None)
-
-    def _sound_batches(self, from_offset: int) -> Iterator[AnyBatch]:
-        # Zeros at the end do not change the result here, so the directory, which may be long, is not listed.
-        return skip_faults(self._walk(from_offset, DEFAULT_READ_OPTIONS, closed=False))
-
-    def _walk(self, from_offset: int, options: ReadOptions, *, closed: bool) -> Iterator[AnyBatch | LogFileError]:
-        for item in walk_log(self.path, options, start=self.position_of(from_offset), closed=closed):
-            if isinstance(item, LogFileError) or item.last_offset >= from_offset:
-                yield item
+        return SegmentLookup(self).batch_at(offset)
 
     def position_of(self, offset: int) -> int:
         """Return the position of a batch; all records before that position have offsets below ``offset``.
 
         It is the nearest position in the index, or 0 without a valid index.
         """
-        if offset <= self.base_offset:
-            return 0
-        path = self.path.with_suffix(".index")
-        entry = find_offset(path, offset) if path.exists() else None
-        batch = self._batch_starting_at(entry.position) if entry else None
-        return entry.position if entry and batch and batch.last_offset <= entry.offset else 0
+        return SegmentLookup(self).position_before(offset) if self.path.with_suffix(".index").exists() else 0
 
     def first_at(self, timestamp: int) -> Record | None:
         """Return the first record whose timestamp is ``timestamp`` or later, in milliseconds since the epoch.
 
         Return None if all are earlier. Damaged batches are skipped. Raises the errors of a batch's ``records``.
         """
-        entry = self.time_before(timestamp)
-        start = self.base_offset if entry is None else entry.offset
-        for batch in self._sound_batches(start):
-            if batch.max_timestamp >= timestamp:
-                for record in batch:
-                    if record.timestamp >= timestamp:
-                        return record
-        return None
+        return SegmentLookup(self).first_at(timestamp)
 
     def time_before(self, timestamp: int | None = None) -> TimeEntry | None:
         """Return the last entry of the time index that is earlier than ``timestamp``, or the very last entry.
 
         Return None without such an entry, and for an entry that does not match the batch with its offset.
         """
-        path = self.path.with_suffix(".timeindex")
-        entry = find_time(path, timestamp) if path.exists() else None
-        batch = self.batch_at(entry.offset) if entry and entry.offset >= self.base_offset else None
-        return entry if entry and batch and batch.max_timestamp == entry.timestamp else None
+        return SegmentLookup(self).time_before(timestamp)
+
+    def index(self, suffix: str) -> Mapped:
+        """Return the bytes of an index, empty if it is missing. Raises the errors of ``map_file``."""
+        path = self.path.with_suffix(suffix)
+        return map_file(path) if path.exists() else b""
 
     def offset_index(self) -> Iterator[OffsetEntry]:
         """Yield the entries of the ``.index`` file, or none if it is missing; like ``read_offset_index``."""
@@ -142,13 +130,8 @@ class Segment:
         path = self.path.with_suffix(suffix)
         return read(path) if path.exists() else iter(())
 
-    def _batch_starting_at(self, position: int) -> AnyBatch | None:
-        """Return the valid batch that starts at a byte position, or None."""
-        item = next(walk_log(self.path, start=position), None) if 0 <= position < self.size else None
-        return None if isinstance(item, LogFileError) else item
-
     def _offset_mismatch(self, entry: OffsetEntry) -> str | None:
-        batch = self._batch_starting_at(entry.position)
+        batch = SegmentLookup(self).batch_starting_at(entry.position)
         if batch is not None and batch.last_offset == entry.offset:
             return None
         return "there is no batch" if batch is None else f"the batch ends with offset {batch.last_offset}"

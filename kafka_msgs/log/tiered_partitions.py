@@ -6,9 +6,8 @@ This module finds the files and reads their batches. ``remote_ranges`` assigns o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -26,6 +25,7 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
+from kafka_msgs.log.segment_lookup import LARGEST, next_offsets
 from kafka_msgs.log.small_files import LOG_STARTS, read_offset_checkpoint
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
@@ -33,8 +33,6 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 __all__ = ["TieredPartition", "TieredSegment", "tiered_partitions"]
 
 T = TypeVar("T")
-
-_LARGEST: Final = 2**63 - 1
 
 
 @frozen
@@ -54,7 +52,7 @@ class TieredSegment:
 
         Raises ``OSError``.
         """
-        for item in walk_log(self.path, options, closed=self.end < _LARGEST):
+        for item in walk_log(self.path, options, closed=self.end < LARGEST):
             if isinstance(item, RecordBatch) and item.base_offset >= self.end:
                 return
             if isinstance(item, LogFileError) or item.last_offset >= self.start:
@@ -169,7 +167,7 @@ def _if_there(read: Callable[[], T]) -> T | None:
 
 
 def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
-    end_offsets = [*(each.base_offset for each in partition.segments), _LARGEST]
-    for segment, (start, end) in zip(partition.segments, pairwise(end_offsets), strict=True):
+    segments = partition.segments
+    for segment, end in zip(segments, next_offsets(each.base_offset for each in segments), strict=True):
         if log_start < end:
-            yield TieredSegment(segment.path, max(start, log_start), end)
+            yield TieredSegment(segment.path, max(segment.base_offset, log_start), end)

@@ -30,10 +30,11 @@ from kafka_msgs.columns.log_table import (
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.filesystems.path_resolution import GONE
-from kafka_msgs.filesystems.segment_lookup import copy_of_part, stated_offset
+from kafka_msgs.filesystems.segment_lookup import copy_of_part
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
+from kafka_msgs.log.segment_lookup import stated_offset
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -19,7 +19,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import lookup_in, lookups_in
+from kafka_msgs.log.segment_lookup import LARGEST
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.offset_options import (
     EARLIEST,
@@ -79,7 +80,7 @@ class _TailedPartition:
         end = files[-1].base_offset or 0
         # A topic may be deleted after it was listed; the next listing shows that.
         with suppress(FileNotFoundError):
-            end = SegmentLookup(files[-1]).end_offset()
+            end = lookup_in(files[-1]).end_offset()
         unstable = follow(trail_of(files[-1:], LARGEST)[1]).last_stable_offset if committed else None
         return cls(files, end, end if unstable is None else min(end, unstable))
 
@@ -90,14 +91,14 @@ class _TailedPartition:
 
     def at(self, position: StartingOffsets) -> int:
         """Return the current offset of a position."""
-        found = position.offset_in(self.files[0], [lookup for lookup, _ in self._lookups()])
+        found = position.offset_in(self.files[0], lookups_in(self.files))
         return self.stable if found == LARGEST else max(found, self.first)
 
     def batch_end(self, offset: int) -> int:
         """Return the end of the batch that reaches ``offset`` or follows it, so that batches are not split."""
-        for lookup, after in self._lookups():
-            if after >= offset and (found := lookup.batch_end(offset)) is not None:
-                return min(found, self.stable)
+        for lookup in lookups_in(self.files):
+            if lookup.end >= offset and (found := lookup.batch_at(offset - 1)) is not None:
+                return min(found.last_offset + 1, self.stable)
         return self.stable
 
     def resume_at(self, offset: int) -> tuple[int, str | None]:
@@ -107,13 +108,6 @@ class _TailedPartition:
         if offset < self.first:
             return self.first, f"it begins at offset {self.first}, after offset {offset}"
         return offset, None
-
-    def _lookups(self) -> Iterator[tuple[SegmentLookup, int]]:
-        """Yield a lookup for each segment, and the base offset of the next segment."""
-        for file, after in pairwise([*self.files, None]):
-            if file is not None:
-                end = LARGEST if after is None else after.base_offset or 0
-                yield SegmentLookup(file, end), end
 
 
 @frozen

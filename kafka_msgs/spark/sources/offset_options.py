@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.log.segment_lookup import LARGEST, SegmentLookup
 from kafka_msgs.spark.sources.options import Options
 
 __all__ = ["EARLIEST", "LATEST", "OffsetBounds", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
@@ -91,8 +91,8 @@ class StartingOffsets:
             return {EARLIEST: 0, LATEST: LARGEST}.get(known, known)
         for segment in segments:
             with suppress(FileNotFoundError):
-                if (found := segment.first_at(known)) is not None:
-                    return found
+                if (found := segment.first_at(known, skips_unreadable=True)) is not None:
+                    return found.offset
         return LARGEST
 
 

@@ -31,8 +31,9 @@ from kafka_msgs.filesystems.path_resolution import (
     small_copy,
     stat_files,
 )
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.segment_lookup import LARGEST, next_offsets
 from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.spark.sources.remote_storage import RemoteSegmentFile
@@ -124,8 +125,7 @@ class _Directory:
     def trail(self, first: LogFile, end: int) -> TransactionTrail:
         """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
         listed: list[AbortedTransaction] = []
-        ends = [*map(_FIRST, self.segments[1:]), LARGEST]
-        for file, end_of_file in zip(self.segments, ends, strict=True):
+        for file, end_of_file in zip(self.segments, next_offsets(map(_FIRST, self.segments)), strict=True):
             if file.first < first.first:
                 continue
             found = self._aborted_in(file, end_of_file)
@@ -222,7 +222,7 @@ def _place_within(file: LogFile, offset: int) -> int | None:
     if file.base_offset == offset:
         return 0
     with suppress(FileNotFoundError):
-        at = SegmentLookup(file).position_before(offset)
+        at = lookup_in(file).position_before(offset)
         with open_file(file) as data:
             for _ in range(_MOST_HEADERS):
                 header = data.read_at(HEADER_SIZE, at)

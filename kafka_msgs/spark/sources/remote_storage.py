@@ -29,7 +29,6 @@ from kafka_msgs.filesystems.path_resolution import (
     small_copy,
     stat_files,
 )
-from kafka_msgs.filesystems.segment_lookup import LARGEST
 from kafka_msgs.log.remote_naming import (
     REMOTE_NAMINGS,
     RemoteManifest,
@@ -46,6 +45,7 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
+from kafka_msgs.log.segment_lookup import LARGEST, next_offsets
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     LOG_STARTS,
@@ -260,7 +260,7 @@ def _local_files(
     home: LogFile, local: Mapping[TopicPlace, Sequence[LogFile]], logs: _Bounds
 ) -> Iterator[RemoteSegmentFile]:
     for place, files in local.items():
-        for file, end in zip(files, [*(file.first for file in files[1:]), LARGEST], strict=True):
+        for file, end in zip(files, next_offsets(file.first for file in files), strict=True):
             first = max(file.first, logs[place].log_start)
             if first < end:
                 yield RemoteSegmentFile(**_facts(file), first=first, end=end, ends=end, of_tier=home.name)
