@@ -21,7 +21,7 @@ from kafka_msgs.errors import (
     RecordError,
     UnsupportedVersionError,
 )
-from kafka_msgs.log.segment_lookup import stated_offset
+from kafka_msgs.log.segment import stated_offset
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.records import Batch, CompressionType, Header, Record, RecordBatch
 from kafka_msgs.records.batch import BatchRun

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
-from kafka_msgs.columns.log_table import fault_in_file
-from kafka_msgs.columns.record_tables import Fault, walk_record_table
+from kafka_msgs.columns.log_table import item_in_file
+from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.engines.plan import RangeEdge
 from kafka_msgs.engines.replicas import offset_at
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.path_resolution import LogFile
+from kafka_msgs.filesystems.path_resolution import GONE, LogFile
 from kafka_msgs.filesystems.segment_lookup import copy_of_part, lookup_in
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
@@ -38,7 +38,6 @@ _MAX_BYTES: Final = 8 << 20
 _PIECE_BYTES: Final = 32 << 20
 """The maximum size of a remote segment's part on the disk of a worker."""
 _OPTIONS: Final = ReadOptions(zero_copy=True)
-_GONE: Final = "the file was deleted after the read was planned"
 
 _Opened: TypeAlias = "AbstractContextManager[tuple[Path, int]]"
 """A local file, and the position of its first byte in the segment."""
@@ -151,7 +150,7 @@ class PartitionReader:
         base = offset_at(segment, tip.position) if segment.first == tip.segment else None
         if base is not None and base <= tip.offset:
             return numbers[-1], tip.position
-        return numbers[-1], lookup_in(segment).position_before(tip.offset)
+        return numbers[-1], lookup_in(segment).position_of(tip.offset)
 
     def _walk(self, segment: LogFile, start: int, end: int | None) -> Iterator[pa.RecordBatch | LogFileError]:
         try:
@@ -161,11 +160,9 @@ class PartitionReader:
                     scan = FileScan(path, _OPTIONS, start=first - shift, closed=closed)
                     items: Iterable[Item] = walk_runs(scan, RunLimits(stop=stop - shift) if stop else RunLimits())
                     for item in walk_record_table(items, _OPTIONS, columns=self._columns, max_bytes=_MAX_BYTES):
-                        yield (
-                            _shifted(item, shift) if isinstance(item, pa.RecordBatch) else _fault(item, segment, shift)
-                        )
+                        yield item_in_file(item, segment.name, shift)
         except FileNotFoundError:
-            yield LogFileError(file=segment.name, position=start, skipped=segment.size - start, reason=_GONE)
+            yield LogFileError(file=segment.name, position=start, skipped=segment.size - start, reason=GONE)
 
     def _new(self, segment: LogFile, records: pa.RecordBatch) -> pa.RecordBatch:
         """Return the records after the tip, and advance the tip."""
@@ -204,12 +201,3 @@ def _contiguous(offsets: pa.Array, expected: int) -> int:
     if first != expected or last - first + 1 != len(offsets):
         raise LogRewrittenError(_MISSING)
     return int(last) + 1
-
-
-def _shifted(records: pa.RecordBatch, shift: int) -> pa.RecordBatch:
-    at = records.schema.get_field_index(_POSITION)
-    return records.set_column(at, _POSITION, pc.add(records.column(at), shift)) if shift else records
-
-
-def _fault(fault: Fault, segment: LogFile, shift: int) -> LogFileError:
-    return fault_in_file(fault, segment.name, shift)

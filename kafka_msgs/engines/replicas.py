@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,13 +27,12 @@ from kafka_msgs.filesystems.path_resolution import (
     local_copy,
     log_file,
     partition_of,
-    small_copy,
+    read_small,
 )
 from kafka_msgs.filesystems.resolver import filesystem_of
 from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.partition_discovery import end_of_segment
-from kafka_msgs.log.segment import Segment
-from kafka_msgs.log.segment_lookup import LARGEST
+from kafka_msgs.log.segment import LARGEST, Segment
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -40,6 +40,7 @@ from kafka_msgs.log.small_files import (
     read_meta_properties,
     read_partition_metadata,
 )
+from kafka_msgs.records import RecordBatch
 
 __all__ = ["REPLICAS", "InputDirectory", "JobInputs", "Root", "choose_replicas", "list_replicas", "segments_in"]
 
@@ -194,17 +195,15 @@ def _replica(root: Root, files: Sequence[LogFile], split_bytes: int) -> dict[str
         "leaderEpoch": epochs[-1].epoch if epochs else -1,
         "endOffset": _end_of(files[-1]),
         "segments": [{"base": file.first, "size": file.size} for file in files],
-        "marks": [mark for file in files if file.size > split_bytes * 3 // 2 for mark in _marks(file, split_bytes)],
+        "marks": [mark for file in files for mark in _marks(file, split_bytes)],
     }
 
 
 def _read(file: LogFile, read: Any) -> Any:
     """Return the content of a small file, or None if it is missing or damaged."""
-    try:
-        with small_copy(file) as (path, _):
-            return read(path)
-    except (KafkaMsgsError, OSError):
-        return None
+    with suppress(KafkaMsgsError, OSError):
+        return read_small(file, read)
+    return None
 
 
 def _broker(root: Root, home: str) -> int:
@@ -220,7 +219,7 @@ def _end_of(last: LogFile) -> int | None:
     start = 0
     try:
         if last.root:
-            start = lookup_in(last).position_before(LARGEST)
+            start = lookup_in(last).position_of(LARGEST)
         with local_copy(last, start) as (path, _):
             return end_of_segment(Segment(path))
     except FileNotFoundError:
@@ -229,13 +228,9 @@ def _end_of(last: LogFile) -> int | None:
 
 def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
     """Yield the starts of valid batches at about every ``split_bytes`` of a segment."""
-    last = 0
-    for position in lookup_in(file).places:
-        if position - last >= split_bytes and file.size - position >= split_bytes // 2:
-            offset = offset_at(file, position)
-            if offset is not None:
-                yield {"segment": file.first, "position": position, "offset": offset}
-                last = position
+    for position, batch in lookup_in(file).marks(0, file.size, split_bytes):
+        if isinstance(batch, RecordBatch):
+            yield {"segment": file.first, "position": position, "offset": batch.base_offset}
 
 
 def offset_at(file: LogFile, position: int) -> int | None:

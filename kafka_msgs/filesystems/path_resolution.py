@@ -11,10 +11,10 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -23,8 +23,7 @@ from kafka_msgs.filesystems.listing import Match, list_directory, match_path, wa
 from kafka_msgs.filesystems.location import Location, is_remote, mask_uri
 from kafka_msgs.filesystems.options import NO_OPTIONS, FilesystemOptions
 from kafka_msgs.filesystems.resolver import filesystem_of, settings_for
-from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT
-from kafka_msgs.log.mapped_file import MAX_SMALL_FILE, Mapped, map_file
+from kafka_msgs.log.mapped_file import MAX_SMALL_FILE
 
 try:
     from pyarrow import BufferReader, NativeFile, fs
@@ -50,8 +49,8 @@ __all__ = [
     "log_files",
     "open_file",
     "partition_of",
+    "read_small",
     "resolve_path",
-    "small_copy",
     "stat_files",
 ]
 
@@ -61,12 +60,7 @@ GONE: Final = "the file was deleted after the read was planned"
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _OFFSET: Final = re.compile(r"(?P<offset>[0-9]{20})(?:-[0-9]{10})?\.(?:log|checkpoint)")
 _CHUNK: Final = 2**22
-_LONGEST_ENTRY: Final = max(OFFSET_LAYOUT.size, TIME_LAYOUT.size)
-_FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
-"""The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
-
-It is a multiple of the entry sizes of both indexes.
-"""
+T = TypeVar("T")
 
 
 class FileKind(NamedTuple):
@@ -145,33 +139,16 @@ class LogFile:
         """Return the file with a name in the same directory, of unknown size. It may not exist."""
         return log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
 
+    def read_sibling(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """Return the content of a small file with a name in the same directory; like ``read_small``."""
+        return read_small(self.sibling(name), read)
+
     def sibling_with_suffix(self, ending: str) -> LogFile | None:
         """Return the file of a segment with another suffix, such as ``.index``, which may not exist.
 
         Return None if it surely does not exist. Raises ``OSError``.
         """
         return self.sibling(PurePosixPath(self.path).name.removesuffix(".log") + ending)
-
-    @property
-    def local_path(self) -> Path:
-        """The file of a local filesystem."""
-        return Path(self.path)
-
-    def index(self, suffix: str) -> Mapped:
-        """Return the bytes of an index, possibly with zeros after its entries; empty if missing. Raises ``OSError``.
-
-        On other filesystems, only the used part is fetched.
-        """
-        file = self.sibling_with_suffix(suffix)
-        try:
-            if file is None:
-                return b""
-            if not file.root and not isinstance(file, FileSlice):
-                return map_file(file.local_path)
-            with open_file(file) as data:
-                return _used_part(data)
-        except FileNotFoundError:
-            return b""
 
 
 @frozen(kw_only=True)
@@ -268,9 +245,13 @@ def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
     ]
 
 
-def small_copy(file: LogFile) -> AbstractContextManager[tuple[Path, int]]:
-    """Provide a local copy of a small file like ``local_copy``, up to one byte more than its readers accept."""
-    return local_copy(file, end=MAX_SMALL_FILE + 1)
+def read_small(file: LogFile, read: Callable[[Path], T]) -> T | None:
+    """Return the content of a small file, or None if it does not exist. Raises the errors of ``read``."""
+    try:
+        with local_copy(file, end=MAX_SMALL_FILE + 1) as (path, _):
+            return read(path)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager
@@ -315,17 +296,6 @@ def open_file(file: LogFile) -> NativeFile:
         return data
     with data:
         return BufferReader(data.read_at(max(0, min(file.size, data.size() - file.begins)), file.begins))
-
-
-def _used_part(data: NativeFile) -> bytes:
-    """Return the bytes of an index without most of the trailing zeros. The read size depends on the used part."""
-    found, chunk, size = b"", _FIRST_CHUNK, data.size()
-    while len(found) < size and (more := data.read_at(min(chunk, size - len(found)), len(found))):
-        found += more
-        if not any(more[-_LONGEST_ENTRY:]):
-            break
-        chunk = len(found)
-    return found
 
 
 class ResolvedPath(NamedTuple):

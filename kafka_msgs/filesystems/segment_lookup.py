@@ -1,25 +1,29 @@
 """Lookups in segments on other filesystems, and copies of their parts.
 
 Each read is a request, so lookups fetch only the used part of the indexes, and a few batches of the segment.
-``kafka_msgs.log.segment_lookup`` finds the batches.
+``kafka_msgs.log.segment`` finds the batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from struct import error
 from typing import Final
 
+from attrs import field, frozen
+from pyarrow import NativeFile
+
 from kafka_msgs.binary_layouts import LENGTH_AND_OFFSET_STRUCT
-from kafka_msgs.filesystems.path_resolution import LogFile, local_copy, open_file
+from kafka_msgs.filesystems.path_resolution import FileSlice, LogFile, local_copy, open_file
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
-from kafka_msgs.log.indexes import TIME_LAYOUT
+from kafka_msgs.log.indexes import OFFSET_LAYOUT, TIME_LAYOUT, IndexEntries
+from kafka_msgs.log.mapped_file import Mapped, map_file
 from kafka_msgs.log.resync import stated_size
-from kafka_msgs.log.segment_lookup import LARGEST, SegmentLookup, read_batch, segment_lookups
+from kafka_msgs.log.segment import LARGEST, Segment, next_offsets, read_batch
 
 __all__ = ["copy_of_part", "lookup_in", "lookups_in"]
 
@@ -28,55 +32,97 @@ _STEP: Final = 2**16
 _SMALL: Final = 2**20
 """The largest segment size in bytes that lookups may read completely."""
 
+_LONGEST_ENTRY: Final = max(OFFSET_LAYOUT.size, TIME_LAYOUT.size)
+_FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
+"""The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
 
-def lookup_in(file: LogFile, end: int = LARGEST) -> SegmentLookup:
+It is a multiple of the entry sizes of both indexes.
+"""
+
+
+def lookup_in(file: LogFile, end: int = LARGEST) -> Segment:
     """Return the lookup in a segment on any filesystem, whose records have offsets below ``end``."""
-    return _RemoteLookup(file, end) if file.root else SegmentLookup(file, end)
+    kind = _RemoteSegment if file.root else _FileSegment
+    return kind(Path(file.path), end, file=file)
 
 
-def lookups_in(files: Sequence[LogFile]) -> list[SegmentLookup]:
+def lookups_in(files: Sequence[LogFile]) -> list[Segment]:
     """Return the lookups in successive segments of a partition."""
-    return segment_lookups(files, lookup_in)
+    return list(map(lookup_in, files, next_offsets(each.first for each in files)))
 
 
-class _RemoteLookup(SegmentLookup):
+@frozen(kw_only=True)
+class _FileSegment(Segment):
+    """A segment whose indexes may have other names than in the directory of a broker."""
+
+    file: LogFile
+
+    @property
+    def base_offset(self) -> int:
+        return self.file.base_offset or 0
+
+    @property
+    def size(self) -> int:
+        return self.file.size
+
+    def index(self, suffix: str) -> Mapped:
+        file = self.file.sibling_with_suffix(suffix)
+        try:
+            if file is None:
+                return b""
+            if not file.root and not isinstance(file, FileSlice):
+                return map_file(Path(file.path))
+            with open_file(file) as data:
+                return _used_part(data)
+        except FileNotFoundError:
+            return b""
+
+
+@frozen(kw_only=True)
+class _RemoteSegment(_FileSegment):
     """Lookups in a segment on another filesystem. Batch headers replace no index: each would be a request."""
 
-    def __init__(self, file: LogFile, end: int) -> None:
-        super().__init__(file, end)
-        self._file = file
+    _fetched: dict[str, Mapped] = field(factory=dict, init=False, eq=False)
+
+    def index(self, suffix: str) -> Mapped:
+        if suffix not in self._fetched:
+            self._fetched[suffix] = super().index(suffix)
+        return self._fetched[suffix]
+
+    @cached_property
+    def _header_entries(self) -> list[tuple[int, int]]:
+        return []
 
     def last_time(self) -> int | None:
         """Return the timestamp of the last time index entry; of a closed segment, only the last bytes are read."""
-        if self.end == LARGEST:
-            entries = self._time_entries()
-            entry = self._time_entry(entries, len(entries) - 1)
-            return None if entry is None else entry.timestamp
-        with suppress(FileNotFoundError, error):
-            if (file := self._file.sibling_with_suffix(".timeindex")) is not None:
+        entries = self._time_entries() if self.end == LARGEST else IndexEntries(self._last_time_entry(), TIME_LAYOUT)
+        entry = self._time_entry(entries, len(entries) - 1)
+        return None if entry is None else entry.timestamp
+
+    def _last_time_entry(self) -> bytes:
+        with suppress(FileNotFoundError):
+            if (file := self.file.sibling_with_suffix(".timeindex")) is not None:
                 with open_file(file) as data:
-                    last = data.read_at(TIME_LAYOUT.size, max(data.size() - TIME_LAYOUT.size, 0))
-                timestamp, offset = TIME_LAYOUT.unpack(last)
-                return timestamp if 0 <= offset < self.end - self._base else None
-        return None
+                    return bytes(data.read_at(TIME_LAYOUT.size, max(data.size() - TIME_LAYOUT.size, 0)))
+        return b""
 
     @property
     def is_quick(self) -> bool:
         """Whether the segment is small or has a valid offset index."""
-        return self._file.size <= _SMALL or bool(self.places)
+        return self.file.size <= _SMALL or bool(self.places)
 
     def batch_starting_at(self, position: int) -> AnyBatch | None:
         """Return the valid batch that starts at a byte position, or None."""
-        if not 0 <= position < self._file.size:
+        if not 0 <= position < self.file.size:
             return None
-        with open_file(self._file) as data:
+        with open_file(self.file) as data:
             return read_batch(data.size(), data.read_at, position)
 
     def _batches(self, places: Iterable[int]) -> Iterator[AnyBatch]:
         """Yield the valid batches from the first place on. Each part up to the next place is fetched when reached."""
-        for start, stop in pairwise(chain(places, [self._file.size])):
+        for start, stop in pairwise(chain(places, [self.file.size])):
             if start < stop:
-                with local_copy(self._file, start, stop) as (path, shift):
+                with local_copy(self.file, start, stop) as (path, shift):
                     batches: Iterator[AnyBatch] = skip_faults(walk_log(path, start=start - shift))
                     for batch in batches:
                         if batch.position + shift >= stop:
@@ -84,10 +130,18 @@ class _RemoteLookup(SegmentLookup):
                         yield batch
 
     def _steps(self, start: int) -> Iterable[int]:
-        return self.cuts(start, self._file.size, _STEP)
+        return self.cuts(start, self.file.size, _STEP)
 
-    def _by_headers(self) -> list[tuple[int, int]]:
-        return []
+
+def _used_part(data: NativeFile) -> bytes:
+    """Return the bytes of an index without most of the trailing zeros. The read size depends on the used part."""
+    found, chunk, size = b"", _FIRST_CHUNK, data.size()
+    while len(found) < size and (more := data.read_at(min(chunk, size - len(found)), len(found))):
+        found += more
+        if not any(more[-_LONGEST_ENTRY:]):
+            break
+        chunk = len(found)
+    return found
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
 
 This module reads their entries and reports damaged ones, or decodes single entries for a binary search. An index that
-its broker has open ends with zeros after its entries; the zeros are ignored. ``segment_lookup`` uses indexes to find
+its broker has open ends with zeros after its entries; the zeros are ignored. ``segment`` uses indexes to find
 batches. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex``
 (KIP-98) in ``org.apache.kafka.storage.internals.log``.
 """

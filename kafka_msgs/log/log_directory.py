@@ -19,7 +19,7 @@ from attrs import frozen
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
-from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment import Segment, next_offsets
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -129,7 +129,7 @@ class Partition(TransactionalLog):
     def segments(self) -> tuple[Segment, ...]:
         """The segments, ordered by offset."""
         paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
-        return tuple(map(Segment, paths))
+        return tuple(map(Segment, paths, next_offsets(int(path.stem) for path in paths)))
 
     @property
     def snapshots(self) -> tuple[KRaftSnapshot, ...]:
@@ -147,9 +147,8 @@ class Partition(TransactionalLog):
         return find_transactions(segment.path for segment in self.segments)
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
-        segments = self.segments
-        for segment, after in zip(segments, (*segments[1:], None), strict=True):
-            if after is None or after.base_offset > from_offset:
+        for segment in self.segments:
+            if segment.end > from_offset:
                 yield from segment.walk_batches(from_offset, options)
 
     def first_record_at(self, timestamp: int) -> Record | None:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.segment_lookup import SegmentLookup, segment_lookups
+from kafka_msgs.log.segment import Segment
 
 __all__ = [
     "LogTimestamps",
@@ -35,13 +35,13 @@ class LogTimestamps:
     Methods raise ``OSError``, and the error of an unreadable batch.
     """
 
-    def __init__(self, log: Partition | Sequence[SegmentLookup]) -> None:
+    def __init__(self, log: Partition | Sequence[Segment]) -> None:
         self._log = log
         self._last_times: dict[int, int | None] = {}
 
     @cached_property
-    def _segments(self) -> Sequence[SegmentLookup]:
-        return segment_lookups(self._log.segments) if isinstance(self._log, Partition) else self._log
+    def _segments(self) -> Sequence[Segment]:
+        return self._log.segments if isinstance(self._log, Partition) else self._log
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
         """Return the time of the first record at or after an offset, in milliseconds since the epoch.

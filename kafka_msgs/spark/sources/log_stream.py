@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.filesystems.segment_lookup import lookup_in, lookups_in
-from kafka_msgs.log.segment_lookup import LARGEST
+from kafka_msgs.log.segment import LARGEST
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.offset_options import (
     EARLIEST,
@@ -34,7 +34,6 @@ from kafka_msgs.spark.sources.offset_options import (
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.read_committed import follow, trail_of
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
-from kafka_msgs.spark.sources.remote_storage import read_if_there
 
 __all__ = ["LogStreamReader", "stream_options"]
 
@@ -128,8 +127,10 @@ class _TailedLog:
         if not groups:
             reason = "a stream needs segments in directories of partitions"
             raise OptionError(source=source, option="path", value=None, reason=reason)
-        heads = {topic: group[0].sibling(PARTITION_METADATA) for (topic, _), group in reversed(groups.items())}
-        found = ((topic, read_if_there(head, read_partition_metadata)) for topic, head in heads.items())
+        heads = {topic: group[0] for (topic, _), group in reversed(groups.items())}
+        found = (
+            (topic, head.read_sibling(PARTITION_METADATA, read_partition_metadata)) for topic, head in heads.items()
+        )
         return cls(
             {place: _TailedPartition.of(group, committed=committed) for place, group in groups.items()},
             {topic: str(metadata.topic_id) for topic, metadata in found if metadata is not None},
