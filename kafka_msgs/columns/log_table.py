@@ -181,9 +181,8 @@ class LogTable:
         """Yield the existing segments, sorted by topic, partition and offset."""
         for each in self._partitions:
             transactions = each.transactions() if self._committed else TransactionIndex()
-            segments = each.segments
-            for segment, after in zip(segments, (*segments[1:], None), strict=True):
-                own = transactions.between(segment.base_offset, None if after is None else after.base_offset)
+            for segment in each.segments:
+                own = transactions.between(segment.base_offset, segment.end)
                 yield SegmentRows(
                     table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own
                 )

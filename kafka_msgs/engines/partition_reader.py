@@ -7,7 +7,7 @@ checks that a range still begins where it was cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.engines.plan import RangeEdge
 from kafka_msgs.engines.replicas import offset_at
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.path_resolution import GONE, LogFile
+from kafka_msgs.filesystems.path_resolution import GONE, LogFile, local_copy
 from kafka_msgs.filesystems.segment_lookup import copy_of_part, lookup_in
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
@@ -188,7 +188,7 @@ class PartitionReader:
 def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int, int | None, _Opened]]:
     """Yield a local segment in one piece, and a remote one in pieces that are copied to the disk of this machine."""
     if not segment.root:
-        yield start, end, nullcontext((Path(segment.path), 0))
+        yield start, end, local_copy(segment)
     elif start < segment.size:
         last = segment.size if end is None else end
         for first, stop in pairwise([*lookup_in(segment).cuts(start, last, _PIECE_BYTES), last]):

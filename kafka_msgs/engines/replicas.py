@@ -7,7 +7,7 @@ have been compacted at different times, so exactly one of them is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -145,10 +145,8 @@ class JobInputs:
             raise JobPathError(path=shown, reason=f"there is no partition of {', '.join(topics)} in it")
 
     def _topics(self, directory: InputDirectory) -> set[str]:
-        found = list_directory(self.roots[directory.root].filesystem, directory.path)
-        own = partition_of(directory.path) if any(map(_is_segment, found)) else None
-        inside = (partition_of(info.path) for info in found if info.type == fs.FileType.Directory)
-        return {topic for topic, _ in ([own] if own else (each for each in inside if each))}
+        found = _partition_directories(self.roots[directory.root], directory.path)
+        return {topic for topic, _ in filter(None, map(partition_of, found))}
 
 
 def list_replicas(
@@ -158,16 +156,9 @@ def list_replicas(
 
     Raises ``OSError``.
     """
-    found = list_directory(root.filesystem, directory)
-    own = [info for info in found if _is_segment(info)]
-    if own and partition_of(directory) is not None:
-        inside: Iterable[tuple[str, Sequence[fs.FileInfo]]] = [(directory, own)]
-        home = directory.rpartition("/")[0]
-    else:
-        names = sorted(info.path for info in found if info.type == fs.FileType.Directory and partition_of(info.path))
-        inside, home = ((path, ()) for path in names), directory
-    broker = _broker(root, home)
-    for path, segments in inside:
+    found = _partition_directories(root, directory)
+    broker = _broker(root, directory.rpartition("/")[0] if directory in found else directory)
+    for path, segments in sorted(found.items()):
         topic, partition = partition_of(path) or ("", 0)
         if topics is not None and topic not in topics:
             continue
@@ -175,6 +166,15 @@ def list_replicas(
             yield _replica(root, files, split_bytes) | {
                 "root": number, "directory": path, "broker": broker, "topic": topic, "partition": partition,
             }  # fmt: skip
+
+
+def _partition_directories(root: Root, directory: str) -> dict[str, list[fs.FileInfo]]:
+    """Return the directories of partitions at a directory: itself with its listed segments, or else those inside."""
+    found = list_directory(root.filesystem, directory)
+    own = [info for info in found if _is_segment(info)]
+    if own and partition_of(directory) is not None:
+        return {directory: own}
+    return {info.path: [] for info in found if info.type == fs.FileType.Directory and partition_of(info.path)}
 
 
 def segments_in(root: Root, directory: str, listed: Sequence[fs.FileInfo] = ()) -> list[LogFile]:

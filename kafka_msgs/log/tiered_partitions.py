@@ -5,7 +5,7 @@ This module finds the files and reads their batches. ``remote_ranges`` assigns o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -106,7 +106,12 @@ def tiered_partitions(
     check = partial(_segment, tier, known, metadata is None)
     found = {place: list(map(check, ranges)) for place, ranges in remote.items()}
     for place, partition in local.items():
-        found.setdefault(place, []).extend(_local_segments(partition, logs[place].log_start))
+        first = logs[place].log_start
+        found.setdefault(place, []).extend(
+            TieredSegment(each.path, max(each.base_offset, first), each.end)
+            for each in partition.segments
+            if first < each.end
+        )
     if not any(found.values()):
         raise JobPathError(path=str(tier), reason="there is no segment in the tier")
     return tuple(TieredPartition(*place, tuple(found[place])) for place in sorted(found) if found[place])
@@ -153,9 +158,3 @@ def _if_there(directory: Path, name: str, read: Callable[[Path], T]) -> T | None
         return read(directory / name)
     except FileNotFoundError:
         return None
-
-
-def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
-    for segment in partition.segments:
-        if log_start < segment.end:
-            yield TieredSegment(segment.path, max(segment.base_offset, log_start), segment.end)

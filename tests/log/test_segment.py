@@ -215,6 +215,16 @@ def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int,
     assert fault.position == 34
 
 
+def test_cuts_are_starts_of_batches_that_are_far_enough_apart(segment: Segment) -> None:
+    size = STARTS[2]
+    found = list(segment.marks(0, segment.size, size))
+    assert [position for position, _ in found] == [STARTS[number] for number in (3, 5, 7)]
+    assert [batch.last_offset for _, batch in found] == [BASE + 39, BASE + 59, BASE + 79]
+    assert list(segment.cuts(0, segment.size, size)) == [0, *(position for position, _ in found)]
+    assert list(segment.cuts(0, segment.size, size, BASE + 30)) == [STARTS[3], STARTS[5], STARTS[7]]
+    assert list(segment.cuts(0, segment.size, segment.size)) == [0]
+
+
 ASCENDING = st.lists(st.integers(1, 10**6), unique=True, max_size=40).map(sorted)
 
 

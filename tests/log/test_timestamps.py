@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import LogDirectory, Partition
+from kafka_msgs.log.segment import LARGEST
 from kafka_msgs.log.timestamps import (
     LogTimestamps,
     newest_of,
     with_log_times,
 )
+from kafka_msgs.log.writers.partition_writer import LogWriteOptions, PartitionWriter
 from kafka_msgs.records import Record, RecordBatch
 from tests.support.recordings import GROUP_LOGS, LOGS
 
@@ -57,6 +60,18 @@ def test_a_partition_that_is_not_in_the_input_or_cannot_be_read_is_unknown(tmp_p
         path.write_bytes(b"\0" * 50)
     rows, _ = with_log_times([row], places)
     assert rows[0]["unreadMs"] is None
+
+
+def test_a_wrong_last_time_of_a_closed_segment_hides_no_record(tmp_path: Path) -> None:
+    writer = PartitionWriter(tmp_path / "orders-0", LogWriteOptions(batch_bytes=200, segment_bytes=1000))
+    for offset in range(100):
+        writer.append(b"key", b"value", offset=offset, timestamp=1000 * offset)
+    writer.close()
+    partition = Partition(tmp_path / "orders-0")
+    first, *_, last = partition.segments
+    assert (first.end, last.end) == (partition.segments[1].base_offset, LARGEST)
+    first.path.with_suffix(".timeindex").write_bytes(TIME_LAYOUT.pack(1, first.end - 1))
+    assert LogTimestamps(partition).end_offset_at(3000, 100) == 3
 
 
 def test_the_largest_lags_are_looked_up_first(monkeypatch: pytest.MonkeyPatch) -> None:
