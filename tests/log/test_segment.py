@@ -218,10 +218,10 @@ def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int,
 def test_cuts_are_starts_of_batches_that_are_far_enough_apart(segment: Segment) -> None:
     size = STARTS[2]
     found = list(segment.marks(0, segment.size, size))
-    assert [position for position, _ in found] == [STARTS[number] for number in (3, 5, 7)]
-    assert [batch.last_offset for _, batch in found] == [BASE + 39, BASE + 59, BASE + 79]
+    assert [position for position, _ in found] == [STARTS[number] for number in (3, 5, 7, 9)]
+    assert [batch.last_offset for _, batch in found] == [BASE + 39, BASE + 59, BASE + 79, BASE + 99]
     assert list(segment.cuts(0, segment.size, size)) == [0, *(position for position, _ in found)]
-    assert list(segment.cuts(0, segment.size, size, BASE + 30)) == [STARTS[3], STARTS[5], STARTS[7]]
+    assert list(segment.cuts(0, segment.size, size, BASE + 30)) == [STARTS[number] for number in (3, 5, 7, 9)]
     assert list(segment.cuts(0, segment.size, segment.size)) == [0]
 
 
