@@ -32,6 +32,7 @@ _STEP: Final = 2**16
 _SMALL: Final = 2**20
 """The largest segment size in bytes that lookups may read completely."""
 
+_LAST_TIME: Final = "the last entry of the time index"
 _LONGEST_ENTRY: Final = max(OFFSET_LAYOUT.size, TIME_LAYOUT.size)
 _FIRST_CHUNK: Final = 171 * OFFSET_LAYOUT.size * TIME_LAYOUT.size // 4
 """The size of the first read of an index. A broker allocates 10 MiB for an index, and most of that is zeros.
@@ -93,18 +94,32 @@ class _RemoteSegment(_FileSegment):
     def _header_entries(self) -> list[tuple[int, int]]:
         return []
 
-    def last_time(self) -> int | None:
+    def newest_time(self) -> int | None:
+        """Return the latest timestamp from the last index entries and the batches after the last offset index entry."""
+        places = [self.position_of(LARGEST)] if self.is_quick else [self.size]
+        times = [self._last_time() or -1, *(batch.max_timestamp for batch in self._batches(places))]
+        return max((each for each in times if each >= 0), default=None)
+
+    def is_earlier(self, timestamp: int) -> bool:
+        """Return whether the last time index entry is earlier: a broker adds the latest time to a closed segment."""
+        last = self._last_time() if self.end < LARGEST else None
+        return last is not None and last < timestamp
+
+    def _last_time(self) -> int | None:
         """Return the timestamp of the last time index entry; of a closed segment, only the last bytes are read."""
         entries = self._time_entries() if self.end == LARGEST else IndexEntries(self._last_time_entry(), TIME_LAYOUT)
         entry = self._time_entry(entries, len(entries) - 1)
         return None if entry is None else entry.timestamp
 
-    def _last_time_entry(self) -> bytes:
-        with suppress(FileNotFoundError):
-            if (file := self.file.sibling_with_suffix(".timeindex")) is not None:
-                with open_file(file) as data:
-                    return bytes(data.read_at(TIME_LAYOUT.size, max(data.size() - TIME_LAYOUT.size, 0)))
-        return b""
+    def _last_time_entry(self) -> Mapped:
+        if _LAST_TIME not in self._fetched:
+            file, data = self.file.sibling_with_suffix(".timeindex"), b""
+            with suppress(FileNotFoundError):
+                if file is not None:
+                    with open_file(file) as opened:
+                        data = opened.read_at(TIME_LAYOUT.size, max(opened.size() - TIME_LAYOUT.size, 0))
+            self._fetched[_LAST_TIME] = data
+        return self._fetched[_LAST_TIME]
 
     @property
     def is_quick(self) -> bool:

@@ -191,9 +191,7 @@ class Segment:
 
     def _late_batches(self, timestamp: int) -> Iterator[AnyBatch]:
         """Yield the batches with a record at ``timestamp`` or later."""
-        last = self.last_time() if self.end < LARGEST else None
-        if last is not None and last < timestamp:
-            # A broker adds the latest time of a segment when it begins the next one.
+        if self.is_earlier(timestamp):
             return
         entries = self._time_entries()
         at = bisect_left(entries, timestamp, key=_KEY)
@@ -236,17 +234,15 @@ class Segment:
         return None
 
     def newest_time(self) -> int | None:
-        """Return the latest timestamp, in ms since the epoch, from the last index entries and later batches."""
-        known = [batch.max_timestamp for batch in self._batches([self.position_of(LARGEST)])]
-        return max((each for each in (*known, self.last_time() or -1) if each >= 0), default=None)
-
-    def last_time(self) -> int | None:
-        """Return the timestamp of the last time index entry, in ms since the epoch; None without a valid one.
-
-        In a closed segment it is the latest timestamp.
-        """
+        """Return the latest timestamp, in ms since the epoch, from the last time index entry and later batches."""
         entry = self.time_before()
-        return None if entry is None else entry.timestamp
+        start, indexed = (self.base_offset, -1) if entry is None else (entry.offset, entry.timestamp)
+        times = [indexed, *(batch.max_timestamp for batch in self._batches([self.position_of(start)]))]
+        return max((each for each in times if each >= 0), default=None)
+
+    def is_earlier(self, timestamp: int) -> bool:
+        """Return whether all records are earlier than ``timestamp``, if that is known without reading the segment."""
+        return False
 
     @property
     def is_quick(self) -> bool:

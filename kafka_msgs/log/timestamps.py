@@ -37,7 +37,6 @@ class LogTimestamps:
 
     def __init__(self, log: Partition | Sequence[Segment]) -> None:
         self._log = log
-        self._last_times: dict[int, int | None] = {}
 
     @cached_property
     def _segments(self) -> Sequence[Segment]:
@@ -58,9 +57,8 @@ class LogTimestamps:
 
     def end_offset_at(self, moment: int, end: int) -> int | None:
         """Return the log end offset at a time: the offset of the first record since then, or ``end``."""
-        for number, segment in enumerate(self._segments):
-            last = self._last_time(number)
-            if last is not None and last < moment and segment is not self._segments[-1]:
+        for segment in self._segments:
+            if segment.is_earlier(moment):
                 continue
             if not segment.is_quick:
                 return None
@@ -69,18 +67,11 @@ class LogTimestamps:
                 return found.offset
         return end
 
-    def _last_time(self, number: int) -> int | None:
-        """Return the last time in the index of a segment. Each index is read only once."""
-        if number not in self._last_times:
-            self._last_times[number] = self._segments[number].last_time()
-        return self._last_times[number]
-
     def latest_timestamp(self) -> int | None:
         """Return the newest time of the last segment with timestamps, or None."""
         for segment in reversed(self._segments):
             with suppress(FileNotFoundError):
-                found = segment.newest_time() if segment.is_quick else segment.last_time()
-                if found is not None:
+                if (found := segment.newest_time()) is not None:
                     return found
         return None
 
