@@ -7,6 +7,7 @@ in only one of them. The offsets in other partitions are stale, and do not count
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final

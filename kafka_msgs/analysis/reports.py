@@ -10,7 +10,7 @@ from attrs import asdict
 from kafka_msgs.analysis.in_memory import ReadProblem
 from kafka_msgs.analysis.lag_status import with_times_and_statuses
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.timestamps import LocalTimes
+from kafka_msgs.log.timestamps import local_timestamps
 from kafka_msgs.report import Report, ReportPart, Section, Table, report_of
 from kafka_msgs.report.sections.lag import lag_part
 from kafka_msgs.report.sections.skew import member_part
@@ -29,8 +29,7 @@ def groups_report(found: GroupsRead, groups: Sequence[GroupWithOffsets], partiti
 
     Statuses need the windows of ``read_groups``. Raises ``OSError``.
     """
-    places = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
-    rows, as_of = with_times_and_statuses(lag_rows(groups), places)
+    rows, as_of = with_times_and_statuses(lag_rows(groups), local_timestamps(partitions))
     parts: list[Section | ReportPart] = [_groups(groups), lag_part(rows, as_of), member_part(_members(groups))]
     return report_of("Groups, their lag and its trend", [*parts, _problems(found.problems)])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, Protocol, get_args
 
@@ -182,9 +181,8 @@ class LogTable:
         """Yield the existing segments, sorted by topic, partition and offset."""
         for each in self._partitions:
             transactions = each.transactions() if self._committed else TransactionIndex()
-            segments = each.segments
-            for segment, after in zip_longest(segments, segments[1:]):
-                own = transactions.between(segment.base_offset, None if after is None else after.base_offset)
+            for segment in each.segments:
+                own = transactions.between(segment.base_offset, segment.end)
                 yield SegmentRows(
                     table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own
                 )
@@ -328,7 +326,7 @@ def faults_in_file(items: Iterator[Any], path: Path) -> Iterator[Any]:
     """
     try:
         for item in items:
-            yield item if isinstance(item, pa.RecordBatch) else fault_in_file(item, str(path))
+            yield item_in_file(item, str(path))
     except FileNotFoundError:
         yield LogFileError(file=str(path), position=0, skipped=0, reason="the file is not there")
 
@@ -349,7 +347,19 @@ def walk_segment(path: Path, columns: Sequence[str], progress: Progress, *, clos
     return faults_in_file(walk_record_table(items(), options, columns=columns, max_bytes=_MAX_BYTES), path)
 
 
-def fault_in_file(error: Fault, file: str, shift: int = 0) -> LogFileError:
+def item_in_file(item: Any, file: str, shift: int = 0) -> Any:
+    """Return an item of a walk over a copy of a part of a file, as an item of the file: records, or a ``LogFileError``.
+
+    ``shift`` is the position of the copy in the file.
+    """
+    if not isinstance(item, pa.RecordBatch):
+        return _fault_in_file(item, file, shift)
+    at = item.schema.get_field_index("batch_position")
+    moved = shift and at >= 0
+    return item.set_column(at, item.schema.field(at), pc.add(item.column(at), shift)) if moved else item
+
+
+def _fault_in_file(error: Fault, file: str, shift: int) -> LogFileError:
     """Return the error of a buffer as an error of a file, with its position increased by ``shift`` bytes."""
     if isinstance(error, RecordError):
         index = getattr(error, "index", None)

@@ -21,13 +21,14 @@ from kafka_msgs.errors import (
     RecordError,
     UnsupportedVersionError,
 )
+from kafka_msgs.log.segment import stated_offset
 from kafka_msgs.log.summary import CODEC_NAMES
 from kafka_msgs.records import Batch, CompressionType, Header, Record, RecordBatch
 from kafka_msgs.records.batch import BatchRun
 from kafka_msgs.schema import MessageStruct
 from kafka_msgs.versioned import decode_versioned
 
-__all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder", "stated_offset"]
+__all__ = ["ROW_FAULTS", "RecordColumns", "decoder", "encoder", "row_decoder"]
 
 ROW_FAULTS: Final = (DecodeError, UnsupportedVersionError, InvalidKeyTypeError)
 """The exceptions for malformed rows."""
@@ -145,11 +146,6 @@ def _count(batch: Batch) -> int:
 def _size(record: Record) -> int:
     headers = sum(len(name) + len(value or b"") for name, value in record.headers) if record.headers else 0
     return len(record.key or b"") + len(record.value or b"") + headers
-
-
-def stated_offset(batch: Batch) -> int:
-    """Return the offset that a batch starts with: its first record's, in a compressed message set the last one's."""
-    return batch.base_offset if isinstance(batch, RecordBatch) else batch.last_offset
 
 
 def _overflow(batch: Batch, index: int) -> CorruptRecordError:

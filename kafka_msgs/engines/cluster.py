@@ -14,9 +14,10 @@ from attrs import field, frozen
 
 from kafka_msgs.engines.replicas import JobInputs, Root, choose_replicas, segments_in
 from kafka_msgs.filesystems.path_resolution import list_siblings, local_copy
+from kafka_msgs.filesystems.segment_lookup import lookups_in
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.metadata_log_state import METADATA_TOPIC, MetadataLogState, read_metadata_log_state
-from kafka_msgs.log.timestamps import LocalTimes, LogTimestamps
+from kafka_msgs.log.timestamps import LogTimestamps
 
 __all__ = ["Cluster"]
 
@@ -82,11 +83,7 @@ class Cluster:
     def log_times(self, number: int) -> LogTimestamps:
         """Return the log of a replica for timestamp lookups."""
         root, directory = self.inputs.roots[self.replicas["root"][number].as_py()], self.replicas["directory"][number]
-        if not root.uri:
-            return LocalTimes(Partition(Path(directory.as_py())))
-        from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
-
-        return RemoteTimestamps(segments_in(root, directory.as_py()))
+        return LogTimestamps(lookups_in(segments_in(root, directory.as_py())))
 
 
 class _Times(Mapping[tuple[str, int], LogTimestamps]):

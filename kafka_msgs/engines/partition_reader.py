@@ -7,7 +7,7 @@ checks that a range still begins where it was cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -18,16 +18,15 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from kafka_msgs.analysis.record_classification import RECORD_COLUMNS
-from kafka_msgs.columns.log_table import fault_in_file
-from kafka_msgs.columns.record_tables import Fault, walk_record_table
+from kafka_msgs.columns.log_table import item_in_file
+from kafka_msgs.columns.record_tables import walk_record_table
 from kafka_msgs.engines.plan import RangeEdge
 from kafka_msgs.engines.replicas import offset_at
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import SegmentLookup, copy_of_part
+from kafka_msgs.filesystems.path_resolution import GONE, LogFile, local_copy
+from kafka_msgs.filesystems.segment_lookup import copy_of_part, lookup_in
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import FileScan
-from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import ReadOptions
 
 __all__ = ["RECORD_COLUMNS", "LogRewrittenError", "PartitionReader", "ResumePoint"]
@@ -39,7 +38,6 @@ _MAX_BYTES: Final = 8 << 20
 _PIECE_BYTES: Final = 32 << 20
 """The maximum size of a remote segment's part on the disk of a worker."""
 _OPTIONS: Final = ReadOptions(zero_copy=True)
-_GONE: Final = "the file was deleted after the read was planned"
 
 _Opened: TypeAlias = "AbstractContextManager[tuple[Path, int]]"
 """A local file, and the position of its first byte in the segment."""
@@ -152,7 +150,7 @@ class PartitionReader:
         base = offset_at(segment, tip.position) if segment.first == tip.segment else None
         if base is not None and base <= tip.offset:
             return numbers[-1], tip.position
-        return numbers[-1], _position_of(segment, tip.offset)
+        return numbers[-1], lookup_in(segment).position_of(tip.offset)
 
     def _walk(self, segment: LogFile, start: int, end: int | None) -> Iterator[pa.RecordBatch | LogFileError]:
         try:
@@ -162,11 +160,9 @@ class PartitionReader:
                     scan = FileScan(path, _OPTIONS, start=first - shift, closed=closed)
                     items: Iterable[Item] = walk_runs(scan, RunLimits(stop=stop - shift) if stop else RunLimits())
                     for item in walk_record_table(items, _OPTIONS, columns=self._columns, max_bytes=_MAX_BYTES):
-                        yield (
-                            _shifted(item, shift) if isinstance(item, pa.RecordBatch) else _fault(item, segment, shift)
-                        )
+                        yield item_in_file(item, segment.name, shift)
         except FileNotFoundError:
-            yield LogFileError(file=segment.name, position=start, skipped=segment.size - start, reason=_GONE)
+            yield LogFileError(file=segment.name, position=start, skipped=segment.size - start, reason=GONE)
 
     def _new(self, segment: LogFile, records: pa.RecordBatch) -> pa.RecordBatch:
         """Return the records after the tip, and advance the tip."""
@@ -189,20 +185,13 @@ class PartitionReader:
         return records.slice(row + 1)
 
 
-def _position_of(segment: LogFile, offset: int) -> int:
-    """Return the position of a batch; all records before that position have offsets below ``offset``."""
-    if not segment.root:
-        return Segment(Path(segment.path)).position_of(offset)
-    return SegmentLookup(segment).position_before(offset)
-
-
 def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int, int | None, _Opened]]:
     """Yield a local segment in one piece, and a remote one in pieces that are copied to the disk of this machine."""
     if not segment.root:
-        yield start, end, nullcontext((Path(segment.path), 0))
+        yield start, end, local_copy(segment)
     elif start < segment.size:
         last = segment.size if end is None else end
-        for first, stop in pairwise([*SegmentLookup(segment).cuts(start, last, _PIECE_BYTES), last]):
+        for first, stop in pairwise([*lookup_in(segment).cuts(start, last, _PIECE_BYTES), last]):
             yield first, stop, copy_of_part(segment, first, stop)
 
 
@@ -212,12 +201,3 @@ def _contiguous(offsets: pa.Array, expected: int) -> int:
     if first != expected or last - first + 1 != len(offsets):
         raise LogRewrittenError(_MISSING)
     return int(last) + 1
-
-
-def _shifted(records: pa.RecordBatch, shift: int) -> pa.RecordBatch:
-    at = records.schema.get_field_index(_POSITION)
-    return records.set_column(at, _POSITION, pc.add(records.column(at), shift)) if shift else records
-
-
-def _fault(fault: Fault, segment: LogFile, shift: int) -> LogFileError:
-    return fault_in_file(fault, segment.name, shift)

@@ -6,6 +6,7 @@ A task reads its rows of the plan, and the states that they name. It returns cou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Any, Final, Generic, TypeVar
@@ -20,7 +21,7 @@ from kafka_msgs.engines.partition_reader import LogRewrittenError
 from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch, write_batches
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.filesystems.path_resolution import LogFile, small_copy
+from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.filesystems.storage import Storage
 from kafka_msgs.log.small_files import LEADER_EPOCHS, read_leader_epochs
 from kafka_msgs.tables.commit_log import RunToken, WrittenFile
@@ -251,8 +252,7 @@ def _shape(segments: Sequence[LogFile]) -> list[tuple[int, int]]:
 
 def _epochs(segments: Sequence[LogFile]) -> list[tuple[int, int]]:
     """Return the leader epochs of a replica and their start offsets, none if unknown."""
-    try:
-        with small_copy(segments[0].sibling(LEADER_EPOCHS)) as (path, _):
-            return [(each.epoch, each.start_offset) for each in read_leader_epochs(path)]
-    except (KafkaMsgsError, OSError):
-        return []
+    with suppress(KafkaMsgsError, OSError):
+        found = segments[0].read_sibling(LEADER_EPOCHS, read_leader_epochs) or ()
+        return [(each.epoch, each.start_offset) for each in found]
+    return []

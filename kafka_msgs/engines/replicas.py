@@ -7,8 +7,8 @@ have been compacted at different times, so exactly one of them is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -26,16 +26,13 @@ from kafka_msgs.filesystems.path_resolution import (
     directories_at,
     local_copy,
     log_file,
-    open_file,
     partition_of,
-    small_copy,
+    read_small,
 )
 from kafka_msgs.filesystems.resolver import filesystem_of
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup, sound_batch
-from kafka_msgs.log.file_scan import walk_headers, walk_log
-from kafka_msgs.log.mapped_file import map_file
+from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.partition_discovery import end_of_segment
-from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment import LARGEST, Segment
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -43,6 +40,7 @@ from kafka_msgs.log.small_files import (
     read_meta_properties,
     read_partition_metadata,
 )
+from kafka_msgs.records import RecordBatch
 
 __all__ = ["REPLICAS", "InputDirectory", "JobInputs", "Root", "choose_replicas", "list_replicas", "segments_in"]
 
@@ -148,10 +146,8 @@ class JobInputs:
             raise JobPathError(path=shown, reason=f"there is no partition of {', '.join(topics)} in it")
 
     def _topics(self, directory: InputDirectory) -> set[str]:
-        found = list_directory(self.roots[directory.root].filesystem, directory.path)
-        own = partition_of(directory.path) if any(map(_is_segment, found)) else None
-        inside = (partition_of(info.path) for info in found if info.type == fs.FileType.Directory)
-        return {topic for topic, _ in ([own] if own else (each for each in inside if each))}
+        found = _partition_directories(self.roots[directory.root], directory.path)
+        return {topic for topic, _ in filter(None, map(partition_of, found))}
 
 
 def list_replicas(
@@ -161,16 +157,9 @@ def list_replicas(
 
     Raises ``OSError``.
     """
-    found = list_directory(root.filesystem, directory)
-    own = [info for info in found if _is_segment(info)]
-    if own and partition_of(directory) is not None:
-        inside: Iterable[tuple[str, Sequence[fs.FileInfo]]] = [(directory, own)]
-        home = directory.rpartition("/")[0]
-    else:
-        names = sorted(info.path for info in found if info.type == fs.FileType.Directory and partition_of(info.path))
-        inside, home = ((path, ()) for path in names), directory
-    broker = _broker(root, home)
-    for path, segments in inside:
+    found = _partition_directories(root, directory)
+    broker = _broker(root, directory.rpartition("/")[0] if directory in found else directory)
+    for path, segments in sorted(found.items()):
         topic, partition = partition_of(path) or ("", 0)
         if topics is not None and topic not in topics:
             continue
@@ -178,6 +167,15 @@ def list_replicas(
             yield _replica(root, files, split_bytes) | {
                 "root": number, "directory": path, "broker": broker, "topic": topic, "partition": partition,
             }  # fmt: skip
+
+
+def _partition_directories(root: Root, directory: str) -> dict[str, list[fs.FileInfo]]:
+    """Return the directories of partitions at a directory: itself with its listed segments, or else those inside."""
+    found = list_directory(root.filesystem, directory)
+    own = [info for info in found if _is_segment(info)]
+    if own and partition_of(directory) is not None:
+        return {directory: own}
+    return {info.path: [] for info in found if info.type == fs.FileType.Directory and partition_of(info.path)}
 
 
 def segments_in(root: Root, directory: str, listed: Sequence[fs.FileInfo] = ()) -> list[LogFile]:
@@ -199,17 +197,15 @@ def _replica(root: Root, files: Sequence[LogFile], split_bytes: int) -> dict[str
         "leaderEpoch": epochs[-1].epoch if epochs else -1,
         "endOffset": _end_of(files[-1]),
         "segments": [{"base": file.first, "size": file.size} for file in files],
-        "marks": [mark for file in files if file.size > split_bytes * 3 // 2 for mark in _marks(file, split_bytes)],
+        "marks": [mark for file in files for mark in _marks(file, split_bytes)],
     }
 
 
 def _read(file: LogFile, read: Any) -> Any:
     """Return the content of a small file, or None if it is missing or damaged."""
-    try:
-        with small_copy(file) as (path, _):
-            return read(path)
-    except (KafkaMsgsError, OSError):
-        return None
+    with suppress(KafkaMsgsError, OSError):
+        return read_small(file, read)
+    return None
 
 
 def _broker(root: Root, home: str) -> int:
@@ -225,7 +221,7 @@ def _end_of(last: LogFile) -> int | None:
     start = 0
     try:
         if last.root:
-            start = SegmentLookup(last).position_before(LARGEST)
+            start = lookup_in(last).position_of(LARGEST)
         with local_copy(last, start) as (path, _):
             return end_of_segment(Segment(path))
     except FileNotFoundError:
@@ -234,32 +230,14 @@ def _end_of(last: LogFile) -> int | None:
 
 def _marks(file: LogFile, split_bytes: int) -> Iterator[dict[str, int]]:
     """Yield the starts of valid batches at about every ``split_bytes`` of a segment."""
-    last = 0
-    for position in _positions(file):
-        if position - last >= split_bytes and file.size - position >= split_bytes // 2:
-            offset = offset_at(file, position)
-            if offset is not None:
-                yield {"segment": file.first, "position": position, "offset": offset}
-                last = position
-
-
-def _positions(file: LogFile) -> Iterable[int]:
-    """Return the positions where batches should start: from the index, or without one from the headers."""
-    if file.root or Path(file.path).with_suffix(".index").exists():
-        return SegmentLookup(file).places
-    return (each.position for each in walk_headers(map_file(Path(file.path))))
+    for position, batch in lookup_in(file).marks(0, file.size, split_bytes):
+        if isinstance(batch, RecordBatch):
+            yield {"segment": file.first, "position": position, "offset": batch.base_offset}
 
 
 def offset_at(file: LogFile, position: int) -> int | None:
     """Return the base offset of the valid batch at a position, or None if no valid batch starts there."""
-    if not 0 <= position < file.size:
-        return None
-    if file.root:
-        with open_file(file) as data:
-            batch: Any = sound_batch(data, position)
-    else:
-        batch = next(walk_log(Path(file.path), start=position), None)
-    return getattr(batch, "base_offset", None) if getattr(batch, "position", 0) in (0, position) else None
+    return getattr(lookup_in(file).batch_starting_at(position), "base_offset", None)
 
 
 def choose_replicas(

@@ -11,10 +11,10 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -50,8 +50,8 @@ __all__ = [
     "log_files",
     "open_file",
     "partition_of",
+    "read_small",
     "resolve_path",
-    "small_copy",
     "stat_files",
 ]
 
@@ -60,6 +60,7 @@ GONE: Final = "the file was deleted after the read was planned"
 
 _OFFSET: Final = re.compile(rf"(?P<offset>{OFFSET_IN_NAME})(?:-[0-9]{{10}})?\.(?:log|checkpoint)")
 _CHUNK: Final = 2**22
+T = TypeVar("T")
 
 
 class FileKind(NamedTuple):
@@ -137,6 +138,10 @@ class LogFile:
     def sibling(self, name: str) -> LogFile:
         """Return the file with a name in the same directory, of unknown size. It may not exist."""
         return log_file(self.root, f"{self.directory}/{name}", 0, self.fs_options)
+
+    def read_sibling(self, name: str, read: Callable[[Path], T]) -> T | None:
+        """Return the content of a small file with a name in the same directory; like ``read_small``."""
+        return read_small(self.sibling(name), read)
 
     def sibling_with_suffix(self, ending: str) -> LogFile | None:
         """Return the file of a segment with another suffix, such as ``.index``, which may not exist.
@@ -240,9 +245,13 @@ def stat_files(files: Sequence[LogFile]) -> list[LogFile | None]:
     ]
 
 
-def small_copy(file: LogFile) -> AbstractContextManager[tuple[Path, int]]:
-    """Provide a local copy of a small file like ``local_copy``, up to one byte more than its readers accept."""
-    return local_copy(file, end=MAX_SMALL_FILE + 1)
+def read_small(file: LogFile, read: Callable[[Path], T]) -> T | None:
+    """Return the content of a small file, or None if it does not exist. Raises the errors of ``read``."""
+    try:
+        with local_copy(file, end=MAX_SMALL_FILE + 1) as (path, _):
+            return read(path)
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

@@ -1,18 +1,18 @@
 """The indexes of a segment: offsets to positions, times to offsets, and the aborted transactions.
 
-This module reads their entries and reports damaged ones, or finds one entry by binary search without reading the
-others. An index that its broker has open ends with zeros after its entries; the zeros are ignored. ``segment`` uses an
-index to find a batch. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex``
+This module reads their entries and reports damaged ones, or decodes single entries for a binary search. An index that
+its broker has open ends with zeros after its entries; the zeros are ignored. ``segment`` uses indexes to find
+batches. In Kafka these are the classes ``OffsetIndex``, ``TimeIndex`` (KIP-33) and ``TransactionIndex``
 (KIP-98) in ``org.apache.kafka.storage.internals.log``.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from attrs import frozen
 
@@ -25,10 +25,9 @@ __all__ = [
     "OFFSET_LAYOUT",
     "TIME_LAYOUT",
     "AbortedTransaction",
+    "IndexEntries",
     "OffsetEntry",
     "TimeEntry",
-    "find_offset",
-    "find_time",
     "read_aborted_transactions",
     "read_offset_index",
     "read_time_index",
@@ -118,40 +117,27 @@ def _not_earlier(last: TimeEntry, entry: TimeEntry) -> bool:
     return entry.timestamp >= last.timestamp and entry.offset >= last.offset
 
 
-def find_offset(path: Path, offset: int) -> OffsetEntry | None:
-    """Return the last entry of an ``.index`` file whose offset is ``offset`` or less, or None.
+class IndexEntries:
+    """The entries of an offset or time index as pairs of numbers, decoded on access, so that searches read few pages.
 
-    The entry is found by binary search, which reads few pages of the file and does not detect damage: in a damaged
-    index the result may be any entry. Return None for a file that ends within an entry. Raises the errors of
-    ``map_file``.
+    Their offsets are relative to the base offset of the segment. Damage is not detected: an entry may be wrong. A file
+    that ends within an entry has no entries.
     """
-    base = _base_offset(path)
-    found = _find(path, OFFSET_LAYOUT, bisect_right, offset - base)
-    return OffsetEntry(base + found[0], found[1]) if found else None
 
+    def __init__(self, data: Mapped, layout: Struct) -> None:
+        self._data = data
+        self._layout = layout
+        self._starts = _used(data, layout)
 
-def find_time(path: Path, timestamp: int | None = None) -> TimeEntry | None:
-    """Return the last entry of a ``.timeindex`` file that is earlier than ``timestamp``, or the very last entry.
+    def __len__(self) -> int:
+        return len(self._starts)
 
-    It works like ``find_offset``.
-    """
-    found = _find(path, TIME_LAYOUT, bisect_left, timestamp)
-    return TimeEntry(found[0], _base_offset(path) + found[1]) if found else None
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        first, second = self._layout.unpack_from(self._data, self._starts[number])
+        return first, second
 
-
-def _find(path: Path, layout: Struct, bisect: Callable[..., int], value: int | None) -> tuple[int, int] | None:
-    """Return the last entry before the place of ``value`` among the first values of entries, or the very last entry."""
-    data = map_file(path)
-    starts = _used(data, layout)
-    at = len(starts) if value is None else bisect(starts, value, key=lambda start: _first(layout, data, start))
-    if not at:
-        return None
-    first, second = layout.unpack_from(data, starts[at - 1])
-    return first, second
-
-
-def _first(layout: Struct, data: Mapped, start: int) -> Any:
-    return layout.unpack_from(data, start)[0]
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return cast(Iterator[tuple[int, int]], self._layout.iter_unpack(self._data[: self._starts.stop]))
 
 
 def _used(data: Mapped, layout: Struct) -> range:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Final, get_args
 
@@ -21,7 +20,7 @@ from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
 from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
 from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
-from kafka_msgs.log.segment import Segment
+from kafka_msgs.log.segment import Segment, next_offsets
 from kafka_msgs.log.small_files import (
     LEADER_EPOCHS,
     PARTITION_METADATA,
@@ -130,7 +129,7 @@ class Partition(TransactionalLog):
     def segments(self) -> tuple[Segment, ...]:
         """The segments, ordered by offset."""
         paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
-        return tuple(map(Segment, paths))
+        return tuple(map(Segment, paths, next_offsets(int(path.stem) for path in paths)))
 
     @property
     def snapshots(self) -> tuple[KRaftSnapshot, ...]:
@@ -148,9 +147,8 @@ class Partition(TransactionalLog):
         return find_transactions(segment.path for segment in self.segments)
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
-        segments = self.segments
-        for segment, after in zip_longest(segments, segments[1:]):
-            if after is None or after.base_offset > from_offset:
+        for segment in self.segments:
+            if segment.end > from_offset:
                 yield from segment.walk_batches(from_offset, options)
 
     def first_record_at(self, timestamp: int) -> Record | None:

@@ -8,19 +8,25 @@ names. ``tiered_partitions`` reads remote storage in a local directory; the Spar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from attrs import evolve, frozen
 
-from kafka_msgs.errors import JobPathError, LogFileError
+from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
 from kafka_msgs.internal_topics.batch_decoding import decode_batches
 from kafka_msgs.internal_topics.remote_log import RemoteLog, RemotePartition, RemoteSegmentRange, replay_remote_log
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.remote_naming import SegmentName
+from kafka_msgs.log.segment import LARGEST, next_offsets
+from kafka_msgs.log.small_files import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    read_leader_epochs,
+    read_partition_metadata,
+)
 
 __all__ = [
     "METADATA_TOPIC",
@@ -38,8 +44,6 @@ METADATA_TOPIC: Final = "__remote_log_metadata"
 TopicPlace: TypeAlias = tuple[str, int]
 """A topic and a partition number."""
 
-_LARGEST: Final = 2**63 - 1
-
 
 @frozen(kw_only=True)
 class LocalLogBounds:
@@ -53,6 +57,16 @@ class LocalLogBounds:
     topic_id: UUID | None = None
     lineage: Sequence[tuple[int, int]] | None = None
     log_start: int = 0
+
+    @classmethod
+    def of(cls, first: int, log_start: int, read: Callable[[str, Callable[[Path], Any]], Any]) -> LocalLogBounds:
+        """Return the bounds from the small files in the directory of a partition, as far as these exist.
+
+        ``read`` applies a function to the file with a name, and returns None if it does not exist.
+        """
+        metadata = read(PARTITION_METADATA, read_partition_metadata)
+        lineage = read(LEADER_EPOCHS, read_leader_epochs)
+        return cls(first=first, topic_id=metadata and metadata.topic_id, lineage=lineage, log_start=log_start)
 
 
 @frozen(kw_only=True)
@@ -70,6 +84,19 @@ class RemoteOffsetRange:
     segment_end: int | None = None
     size: int | None = None
     no_aborted: bool = False
+
+    def check_object(self, file: str, size: int | None, manifest: Callable[[], object] | None, named: bool) -> None:
+        """Raise ``RemoteFormatError`` for an object of another size than the segment, which its plugin has transformed.
+
+        ``size`` is None for a missing object. ``manifest`` reads the manifest, which contains the reason for a segment
+        that is not stored in its original form. It is also read if only the name is known (``named``).
+        """
+        differs = size not in (None, self.size)
+        if manifest is not None and (differs or (named and size is not None)):
+            manifest()
+        if differs:
+            sizes = f"the object has {size} bytes, and the segment {self.size}"
+            raise RemoteFormatError(file=file, reason=f"{sizes}: its plugin stores it in another form")
 
 
 def read_remote_log(paths: Iterable[Path]) -> RemoteLog:
@@ -121,8 +148,8 @@ def _of(found: RemoteSegmentRange) -> RemoteOffsetRange:
     return RemoteOffsetRange(
         name=SegmentName(place.topic, place.topic_id, place.partition, segment.start_offset, segment.segment_id),
         start=found.start,
-        end=min(found.end, _LARGEST),
-        segment_end=min(segment.end_offset + 1, _LARGEST),
+        end=min(found.end, LARGEST),
+        segment_end=min(segment.end_offset + 1, LARGEST),
         size=segment.size,
         no_aborted=segment.txn_index_empty,
     )
@@ -154,12 +181,13 @@ def ranges_by_names(
 def _successive(
     topic_names: Mapping[int, SegmentName], sizes: Mapping[SegmentName, int]
 ) -> Iterator[RemoteOffsetRange]:
-    for start, end in pairwise([*sorted(topic_names), _LARGEST]):
+    starts = sorted(topic_names)
+    for start, end in zip(starts, next_offsets(starts), strict=True):
         yield RemoteOffsetRange(name=topic_names[start], start=start, end=end, size=sizes[topic_names[start]])
 
 
 def _clipped(ranges: Iterable[RemoteOffsetRange], local: LocalLogBounds | None) -> tuple[RemoteOffsetRange, ...]:
     """Return the parts of ranges between the log start offset and the first local offset."""
-    start, end = (local.log_start, local.first) if local else (0, _LARGEST)
+    start, end = (local.log_start, local.first) if local else (0, LARGEST)
     clipped = (evolve(each, start=max(each.start, start), end=min(each.end, end)) for each in ranges)
     return tuple(each for each in clipped if each.start < each.end)

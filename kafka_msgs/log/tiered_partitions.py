@@ -5,18 +5,18 @@ This module finds the files and reads their batches. ``remote_ranges`` assigns o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
-from kafka_msgs.errors import JobPathError, LogFileError, RemoteFormatError
+from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
 from kafka_msgs.log.log_directory import LogDirectory, Partition, TransactionalLog
 from kafka_msgs.log.mapped_file import read_whole
-from kafka_msgs.log.remote_naming import RemoteNaming, parse_remote_naming, read_manifest
+from kafka_msgs.log.remote_naming import RemoteManifest, RemoteNaming, parse_remote_naming, read_manifest
 from kafka_msgs.log.remote_ranges import (
     METADATA_TOPIC,
     LocalLogBounds,
@@ -26,6 +26,7 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
+from kafka_msgs.log.segment import LARGEST
 from kafka_msgs.log.small_files import LOG_STARTS, read_offset_checkpoint
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
@@ -33,8 +34,6 @@ from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 __all__ = ["TieredPartition", "TieredSegment", "tiered_partitions"]
 
 T = TypeVar("T")
-
-_LARGEST: Final = 2**63 - 1
 
 
 @frozen
@@ -54,7 +53,7 @@ class TieredSegment:
 
         Raises ``OSError``.
         """
-        for item in walk_log(self.path, options, closed=self.end < _LARGEST):
+        for item in walk_log(self.path, options, closed=self.end < LARGEST):
             if isinstance(item, RecordBatch) and item.base_offset >= self.end:
                 return
             if isinstance(item, LogFileError) or item.last_offset >= self.start:
@@ -104,9 +103,15 @@ def tiered_partitions(
     )
     logs = _local_logs(log, local) if log else {}
     remote = _by_names(tier, known, logs) if metadata is None else _by_metadata(metadata, logs)
-    found = {place: [_segment(tier, known, each) for each in ranges] for place, ranges in remote.items()}
+    check = partial(_segment, tier, known, metadata is None)
+    found = {place: list(map(check, ranges)) for place, ranges in remote.items()}
     for place, partition in local.items():
-        found.setdefault(place, []).extend(_local_segments(partition, logs[place].log_start))
+        first = logs[place].log_start
+        found.setdefault(place, []).extend(
+            TieredSegment(each.path, max(each.base_offset, first), each.end)
+            for each in partition.segments
+            if first < each.end
+        )
     if not any(found.values()):
         raise JobPathError(path=str(tier), reason="there is no segment in the tier")
     return tuple(TieredPartition(*place, tuple(found[place])) for place in sorted(found) if found[place])
@@ -126,50 +131,30 @@ def _by_names(
     tier: Path, layout: RemoteNaming, logs: Mapping[TopicPlace, LocalLogBounds]
 ) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
     named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in tier.rglob("*"))
-    sizes = {name: path.stat().st_size for name, path in named if name is not None}
-    for name in sizes if layout.manifest is not None else ():
-        _check_manifest(tier / layout.path(name, layout.manifest or ""))
-    return ranges_by_names(sizes, logs)
+    return ranges_by_names({name: path.stat().st_size for name, path in named if name is not None}, logs)
 
 
-def _check_manifest(path: Path) -> None:
-    read_manifest(read_whole(path), str(path))
-
-
-def _segment(tier: Path, layout: RemoteNaming, found: RemoteOffsetRange) -> TieredSegment:
+def _segment(tier: Path, layout: RemoteNaming, named: bool, found: RemoteOffsetRange) -> TieredSegment:
     path = tier / layout.path(found.name)
-    size = path.stat().st_size if path.exists() else found.size
-    if size != found.size:
-        if layout.manifest is not None:
-            _check_manifest(tier / layout.path(found.name, layout.manifest))
-        reason = f"the object has {size} bytes, and the segment {found.size}: its plugin stores it in another form"
-        raise RemoteFormatError(file=str(path), reason=reason)
+    manifest = partial(_read_manifest, tier / layout.path(found.name, layout.manifest)) if layout.manifest else None
+    found.check_object(str(path), path.stat().st_size if path.exists() else None, manifest, named)
     return TieredSegment(path, found.start, found.end, found)
 
 
+def _read_manifest(path: Path) -> RemoteManifest:
+    return read_manifest(read_whole(path), str(path))
+
+
 def _local_logs(log: Path, local: Mapping[TopicPlace, Partition]) -> dict[TopicPlace, LocalLogBounds]:
-    starts = _if_there(lambda: read_offset_checkpoint(log / LOG_STARTS)) or {}
-    found = {}
-    for place, partition in local.items():
-        metadata = _if_there(partition.metadata)
-        found[place] = LocalLogBounds(
-            first=partition.segments[0].base_offset,
-            topic_id=metadata.topic_id if metadata else None,
-            lineage=_if_there(partition.leader_epochs),
-            log_start=starts.get(place, 0),
-        )
-    return found
+    starts = _if_there(log, LOG_STARTS, read_offset_checkpoint) or {}
+    return {
+        place: LocalLogBounds.of(each.segments[0].base_offset, starts.get(place, 0), partial(_if_there, each.path))
+        for place, each in local.items()
+    }
 
 
-def _if_there(read: Callable[[], T]) -> T | None:
+def _if_there(directory: Path, name: str, read: Callable[[Path], T]) -> T | None:
     try:
-        return read()
+        return read(directory / name)
     except FileNotFoundError:
         return None
-
-
-def _local_segments(partition: Partition, log_start: int) -> Iterable[TieredSegment]:
-    end_offsets = [*(each.base_offset for each in partition.segments), _LARGEST]
-    for segment, (start, end) in zip(partition.segments, pairwise(end_offsets), strict=True):
-        if log_start < end:
-            yield TieredSegment(segment.path, max(start, log_start), end)

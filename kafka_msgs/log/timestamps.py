@@ -6,24 +6,21 @@ the results for groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from time import time
-from typing import Any, Final, Protocol, TypeAlias
-
-from attrs import frozen
+from typing import Any, Final, TypeAlias
 
 from kafka_msgs.errors import KafkaMsgsError
-from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.segment import Segment
-from kafka_msgs.records import ReadOptions, RecordBatch
 
 __all__ = [
-    "LocalTimes",
     "LogTimestamps",
     "Places",
     "latest_of",
+    "local_timestamps",
     "newest_of",
     "with_log_times",
 ]
@@ -31,63 +28,63 @@ __all__ = [
 _SECOND_MS: Final = 1000
 _LOOKED_UP: Final = 1000
 """The maximum number of rows with lookups in logs."""
-_HEADERS: Final = ReadOptions(check_crc=False)
 
 
-class LogTimestamps(Protocol):
-    """The timestamps in the log of a partition, on any filesystem. None means unknown, or no matching record."""
+class LogTimestamps:
+    """The timestamps in the log of a partition, from a local partition or from the lookups in its segments.
 
-    def timestamp_at_or_after(self, offset: int) -> int | None:
-        """Return the time of the first record at or after an offset."""
+    None means unknown, or no matching record. Timestamps are unknown if much of a segment would have to be fetched.
+    Methods raise ``OSError``, and the error of an unreadable batch.
+    """
 
-    def end_offset_at(self, moment: int, end: int) -> int | None:
-        """Return the log end offset at a time, or ``end`` if no record was written since then."""
+    def __init__(self, log: Partition | Sequence[Segment]) -> None:
+        self._log = log
 
-    def latest_timestamp(self) -> int | None:
-        """Return the newest time."""
-
-
-@frozen
-class LocalTimes:
-    """The timestamps of a local partition."""
-
-    partition: Partition
+    @cached_property
+    def _segments(self) -> Sequence[Segment]:
+        return self._log.segments if isinstance(self._log, Partition) else self._log
 
     def timestamp_at_or_after(self, offset: int) -> int | None:
         """Return the time of the first record at or after an offset, in milliseconds since the epoch.
 
-        Transaction markers do not count. Returns None if no such record exists or if it has no timestamp. The batch is
-        found through the indexes of the segment. Raises ``OSError``, and the error of an unreadable batch.
+        Transaction markers do not count. Returns None if no such record exists or if it has no timestamp.
         """
-        for batch in skip_faults(self.partition.walk_batches(offset)):
-            if isinstance(batch, RecordBatch) and batch.is_control:
-                continue
-            for record in batch.records():
-                if record.offset >= offset:
-                    return record.timestamp if record.timestamp >= 0 else None
+        for segment in (each for each in self._segments if each.end > offset):
+            if not segment.is_quick:
+                return None
+            record = segment.record_from(offset)
+            if record is not None:
+                return record.timestamp if record.timestamp >= 0 else None
         return None
 
-    def end_offset_at(self, moment: int, end: int) -> int:
+    def end_offset_at(self, moment: int, end: int) -> int | None:
         """Return the log end offset at a time: the offset of the first record since then, or ``end``."""
-        first = self.partition.first_record_at(moment)
-        return end if first is None else first.offset
+        for segment in self._segments:
+            if segment.is_earlier(moment):
+                continue
+            if not segment.is_quick:
+                return None
+            found = segment.first_at(moment)
+            if found is not None:
+                return found.offset
+        return end
 
     def latest_timestamp(self) -> int | None:
         """Return the newest time of the last segment with timestamps, or None."""
-        times = (_newest(segment) for segment in reversed(self.partition.segments))
-        return next((each for each in times if each is not None), None)
+        for segment in reversed(self._segments):
+            with suppress(FileNotFoundError):
+                if (found := segment.newest_time()) is not None:
+                    return found
+        return None
 
 
 Places: TypeAlias = Mapping[tuple[str, int], LogTimestamps]
 """The logs of partitions by topic and number."""
 
 
-def _newest(segment: Segment) -> int | None:
-    """Return the newest time of a segment, from the last entry of the time index and the batches after it."""
-    entry = segment.time_before()
-    start = segment.base_offset if entry is None else entry.offset
-    times = [each.max_timestamp for each in skip_faults(segment.walk_batches(start, _HEADERS))]
-    return max((each for each in [*([entry.timestamp] if entry else []), *times] if each >= 0), default=None)
+def local_timestamps(partitions: Iterable[Partition]) -> Places:
+    """Return the timestamps of local partitions by topic and number. Their directories are listed when needed."""
+    return {(each.topic, each.partition): LogTimestamps(each) for each in partitions}
 
 
 def with_log_times(rows: Iterable[Mapping[str, Any]], places: Places) -> tuple[list[dict[str, Any]], int | None]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from pyarrow import fs
 from kafka_msgs.engines import local, replicas
 from kafka_msgs.engines.partition_reader import PartitionReader
-from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
+from kafka_msgs.filesystems.segment_lookup import lookups_in
+from kafka_msgs.log.timestamps import LogTimestamps
 
 root = replicas.Root(Path(sys.argv[1]).parent.as_uri().replace("file://", "mock:"))
 logs = fs.SubTreeFileSystem(str(Path(sys.argv[1]).parent), fs.LocalFileSystem())
@@ -24,7 +25,7 @@ replicas.filesystem_of = path_resolution.filesystem_of = opened
 files = replicas.segments_in(root, Path(sys.argv[1]).name)
 (replica,) = replicas.list_replicas(root, 0, Path(sys.argv[1]).name, None, 1)
 rows = sum(rows.num_rows for _, rows in PartitionReader(files))
-print(replica["endOffset"], rows, RemoteTimestamps(files).latest_timestamp() is not None)
+print(replica["endOffset"], rows, LogTimestamps(lookups_in(files)).latest_timestamp() is not None)
 """
 
 

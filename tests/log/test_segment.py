@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_msgs.errors import LogFileError
-from kafka_msgs.log import indexes
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.indexes import (
+    OFFSET_LAYOUT,
+    TIME_LAYOUT,
     AbortedTransaction,
+    IndexEntries,
     OffsetEntry,
     TimeEntry,
-    find_offset,
-    find_time,
     read_aborted_transactions,
     read_offset_index,
     read_time_index,
@@ -215,34 +215,36 @@ def test_an_aborted_transaction_that_cannot_be(tmp_path: Path, entry: tuple[int,
     assert fault.position == 34
 
 
+def test_cuts_are_starts_of_batches_that_are_far_enough_apart(segment: Segment) -> None:
+    size = STARTS[2]
+    found = list(segment.marks(0, segment.size, size))
+    assert [position for position, _ in found] == [STARTS[number] for number in (3, 5, 7, 9)]
+    assert [batch.last_offset for _, batch in found] == [BASE + 39, BASE + 59, BASE + 79, BASE + 99]
+    assert list(segment.cuts(0, segment.size, size)) == [0, *(position for position, _ in found)]
+    assert list(segment.cuts(0, segment.size, size, BASE + 30)) == [STARTS[number] for number in (3, 5, 7, 9)]
+    assert list(segment.cuts(0, segment.size, segment.size)) == [0]
+
+
 ASCENDING = st.lists(st.integers(1, 10**6), unique=True, max_size=40).map(sorted)
 
 
-@given(ASCENDING, st.integers(0, 3) | st.just(1000), st.integers(-(10**6), 2 * 10**6))
-def test_an_entry_that_is_looked_for_is_that_of_the_whole_index(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], space: int, wanted: int
-) -> None:
-    offsets = tmp_path_factory.mktemp("index") / f"{BASE:020}.index"
-    times = offsets.with_suffix(".timeindex")
-    offsets.write_bytes(b"".join(pack(">ii", each, 2 * each) for each in numbers) + bytes(8 * space))
-    times.write_bytes(b"".join(pack(">qi", each, each) for each in numbers) + bytes(12 * space))
-    up_to = [each for each in read_offset_index(offsets) if each.offset <= wanted]
-    before = [each for each in read_time_index(times) if each.timestamp < wanted]
-    assert find_offset(offsets, wanted) == (up_to[-1] if up_to else None)
-    assert find_time(times, wanted) == (before[-1] if before else None)
-    assert find_time(times) == next(reversed(list(read_time_index(times))), None)
+@given(ASCENDING, st.integers(0, 3) | st.just(1000))
+def test_decoded_entries_are_those_of_the_whole_index(numbers: list[int], space: int) -> None:
+    offsets = b"".join(pack(">ii", each, 2 * each) for each in numbers) + bytes(8 * space)
+    times = b"".join(pack(">qi", 2 * each, each) for each in numbers) + bytes(12 * space)
+    assert list(IndexEntries(offsets, OFFSET_LAYOUT)) == [(each, 2 * each) for each in numbers]
+    assert list(IndexEntries(times, TIME_LAYOUT)) == [(2 * each, each) for each in numbers]
 
 
-def test_few_entries_of_a_long_index_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_entries_of_a_long_index_are_read(segment: Segment, monkeypatch: pytest.MonkeyPatch) -> None:
     content, count = bytearray(12 * 2**17), 10**5
     for number in range(count):
         pack_into(">qi", content, 12 * number, number + 1, number + 1)
-    path = tmp_path / f"{0:020}.timeindex"
-    path.write_bytes(content)
-    first = Mock(side_effect=indexes._first)
-    monkeypatch.setattr(indexes, "_first", first)
-    assert find_time(path, 70_000) == TimeEntry(69_999, 69_999)
-    assert first.call_count <= 17
+    segment.path.with_suffix(".timeindex").write_bytes(content)
+    entry = Mock(side_effect=IndexEntries.__getitem__)
+    monkeypatch.setattr(IndexEntries, "__getitem__", lambda self, number: entry(self, number))
+    segment.time_before(70_000)
+    assert 0 < entry.call_count <= 30
 
 
 def test_an_entry_with_a_time_that_its_batch_has_not_is_not_followed(segment: Segment) -> None:

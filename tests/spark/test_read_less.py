@@ -18,6 +18,7 @@ from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.filesystems import path_resolution
 from kafka_msgs.filesystems.resolver import OpenedFilesystem
 from kafka_msgs.log.file_scan import read_log, walk_log
+from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.writers.segment_writer import SegmentWriter
 from kafka_msgs.records import BatchBuilder, BatchHeader, CompressionType, MessageSetBuilder, RecordBatch
@@ -244,6 +245,17 @@ def test_a_time_index_that_says_nothing_is_passed_over(content: bytes, tmp_path:
         segment.path.with_suffix(".timeindex").write_bytes(content)
     rows = log(f"{place}events-0", startingTimestamp=START_MS + STEP_MS * 40 - 1)
     assert [row["offset"] for row in rows] == list(range(40, 60))
+
+
+def test_a_time_index_that_its_batches_contradict_is_not_used(tmp_path: Path, place: str) -> None:
+    home = tmp_path / "events-0"
+    home.mkdir()
+    with SegmentWriter(home, 0, interval=100) as segment:
+        for first in range(0, 60, 3):
+            segment.append(_batch(first, 3))
+    segment.path.with_suffix(".timeindex").write_bytes(TIME_LAYOUT.pack(START_MS + STEP_MS * 10, 50))
+    rows = log(f"{place}events-0", startingTimestamp=START_MS + STEP_MS * 20)
+    assert [row["offset"] for row in rows] == list(range(20, 60))
 
 
 def test_a_transaction_that_began_before_the_range_and_is_open_hides_what_follows(tmp_path: Path) -> None:

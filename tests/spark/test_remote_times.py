@@ -10,12 +10,12 @@ import pytest
 from pyarrow import fs
 
 from kafka_msgs.engines.plan import NO_SPLIT
-from kafka_msgs.engines.remote_timestamps import RemoteTimestamps
 from kafka_msgs.engines.replicas import JobInputs, list_replicas, segments_in
 from kafka_msgs.filesystems.options import FilesystemOptions
+from kafka_msgs.filesystems.segment_lookup import lookups_in
 from kafka_msgs.log.indexes import TIME_LAYOUT
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.timestamps import LocalTimes
+from kafka_msgs.log.timestamps import LogTimestamps
 from kafka_msgs.log.writers.partition_writer import LogWriteOptions, PartitionWriter
 from tests.support.recordings import GROUP_LOGS
 from tests.support.s3_server import S3Server, s3_server
@@ -46,11 +46,11 @@ def server(large: Path) -> Iterator[S3Server]:
         yield made
 
 
-def remote(server: S3Server, path: str) -> dict[tuple[str, int], RemoteTimestamps]:
+def remote(server: S3Server, path: str) -> dict[tuple[str, int], LogTimestamps]:
     inputs = JobInputs.at([f"s3a://logs/{path}"], FilesystemOptions.from_mapping(server.settings))
     (root,), (directory,) = inputs.roots, inputs.directories
     return {
-        (each["topic"], each["partition"]): RemoteTimestamps(segments_in(root, each["directory"]))
+        (each["topic"], each["partition"]): LogTimestamps(lookups_in(segments_in(root, each["directory"])))
         for each in list_replicas(root, 0, directory.path, None, NO_SPLIT)
     }
 
@@ -59,7 +59,7 @@ def test_times_are_those_of_the_same_logs_here(server: S3Server) -> None:
     times = remote(server, GROUP_LOGS.name)
     assert len(times) > 3
     for (topic, number), there in times.items():
-        here = LocalTimes(Partition(GROUP_LOGS / f"{topic}-{number}"))
+        here = LogTimestamps(Partition(GROUP_LOGS / f"{topic}-{number}"))
         assert there.latest_timestamp() == here.latest_timestamp()
         moments = {here.timestamp_at_or_after(offset) for offset in range(0, 60, 7)}
         assert [there.timestamp_at_or_after(offset) for offset in range(0, 60, 7)] == [

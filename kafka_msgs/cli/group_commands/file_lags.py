@@ -15,7 +15,7 @@ from kafka_msgs.cli.render.timestamps import iso_of_ms, short_time, streams_time
 from kafka_msgs.internal_topics.group_descriptions import MemberDescription
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import partitions_in
-from kafka_msgs.log.timestamps import LocalTimes, latest_of, newest_of
+from kafka_msgs.log.timestamps import latest_of, local_timestamps, newest_of
 
 if TYPE_CHECKING:
     from kafka_msgs.analysis.groups import GroupOffset, GroupsRead, GroupWithOffsets
@@ -101,7 +101,7 @@ def _with_status(rows: Sequence[Row], partitions: Sequence[Partition]) -> Iterab
     """Return rows with their status at the newest time in the logs and commits. It is UNKNOWN for share groups."""
     from kafka_msgs.analysis.lag_status import with_statuses
 
-    logs = {(each.topic, each.partition): LocalTimes(each) for each in partitions}
+    logs = local_timestamps(partitions)
     read = {(row["topic"], row["partition"]) for row in rows} & logs.keys()
     now = newest_of([*(latest_of(logs[place]) for place in read), *(row["commitTimestamp"] for row in rows)])
     return with_statuses(rows, now or 0, logs, "partition")

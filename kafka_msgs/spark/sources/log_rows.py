@@ -23,16 +23,17 @@ from kafka_msgs.columns.log_table import (
     BatchSelection,
     column_type,
     damage_row,
-    fault_in_file,
+    item_in_file,
     log_rows,
 )
 from kafka_msgs.columns.record_tables import BATCH_COLUMNS, walk_batch_table
 from kafka_msgs.errors import LogFileError, RecordError
 from kafka_msgs.filesystems.path_resolution import GONE
-from kafka_msgs.filesystems.segment_lookup import copy_of_part, stated_offset
+from kafka_msgs.filesystems.segment_lookup import copy_of_part
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
+from kafka_msgs.log.segment import stated_offset
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.spark.sources.options import DROPMALFORMED, FAILFAST, PERMISSIVE
@@ -140,18 +141,11 @@ class PartRows:
         columns = needed if offsets is None else sorted({*needed, "offset"})
         walk = walk_batch_table if BATCH_COLUMNS.issuperset(columns) else walk_record_table
         for item in walk(self._batches(path), self._reading.options, columns=columns):
-            if isinstance(item, pa.RecordBatch):
-                records = self._shifted(item)
-                yield self._maker.rows(records if offsets is None else offsets.rows(records))
+            found = item_in_file(item, self._part.file.name, self._shift)
+            if isinstance(found, pa.RecordBatch):
+                yield self._maker.rows(found if offsets is None else offsets.rows(found))
             else:
-                yield from self.handle_fault(item)
-
-    def _shifted(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records with positions in the original file instead of the local copy."""
-        at = records.schema.get_field_index("batch_position")
-        if at < 0 or not self._shift:
-            return records
-        return records.set_column(at, records.schema.field(at), pc.add(records.column(at), self._shift))
+                yield from self.handle_fault(found)
 
     def _batches(self, path: Path) -> Iterator[Item]:
         start, options = self._part.start - self._shift, evolve(self._reading.options, zero_copy=True)
@@ -162,10 +156,8 @@ class PartRows:
         limits = selection.limits(self._part.end - self._shift)
         return filter(selection.has, _walk_range(path, options, self._part.offsets, start, limits))
 
-    def handle_fault(self, error: Any) -> Iterator[pa.RecordBatch]:
+    def handle_fault(self, fault: LogFileError) -> Iterator[pa.RecordBatch]:
         """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""
-        # The error may refer to a local copy of a part.
-        fault = fault_in_file(error, self._part.file.name, self._shift)
         if self._reading.mode == PERMISSIVE:
             yield damage_row(self._maker.schema, self._known, fault)
         elif self._reading.mode == FAILFAST and not (

@@ -19,7 +19,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from kafka_msgs.errors import OffsetPositionError, OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import lookup_in, lookups_in
+from kafka_msgs.log.segment import LARGEST
 from kafka_msgs.log.small_files import PARTITION_METADATA, read_partition_metadata
 from kafka_msgs.spark.sources.offset_options import (
     EARLIEST,
@@ -33,7 +34,6 @@ from kafka_msgs.spark.sources.offset_options import (
 from kafka_msgs.spark.sources.options import Options
 from kafka_msgs.spark.sources.read_committed import follow, trail_of
 from kafka_msgs.spark.sources.read_plan import LogReader, ReadPlan
-from kafka_msgs.spark.sources.remote_storage import read_if_there
 
 __all__ = ["LogStreamReader", "stream_options"]
 
@@ -79,7 +79,7 @@ class _TailedPartition:
         end = files[-1].base_offset or 0
         # A topic may be deleted after it was listed; the next listing shows that.
         with suppress(FileNotFoundError):
-            end = SegmentLookup(files[-1]).end_offset()
+            end = lookup_in(files[-1]).end_offset()
         unstable = follow(trail_of(files[-1:], LARGEST)[1]).last_stable_offset if committed else None
         return cls(files, end, end if unstable is None else min(end, unstable))
 
@@ -90,20 +90,23 @@ class _TailedPartition:
 
     def at(self, position: StartingOffsets) -> int:
         """Return the current offset of a position."""
-        found = position.offset_in(self.files[0], [lookup for lookup, _ in self._lookups()])
+        found = position.offset_in(self.files[0], lookups_in(self.files))
         return self.stable if found == LARGEST else max(found, self.first)
 
     def batch_end(self, offset: int) -> int:
         """Return the end of the batch that reaches ``offset`` or follows it, so that batches are not split."""
-        for lookup, after in self._lookups():
-            if after >= offset and (found := lookup.batch_end(offset)) is not None:
-                return min(found, self.stable)
+        for lookup in lookups_in(self.files):
+            if lookup.end >= offset and (found := lookup.batch_at(offset - 1)) is not None:
+                return min(found.last_offset + 1, self.stable)
         return self.stable
 
-    def _lookups(self) -> Iterator[tuple[SegmentLookup, int]]:
-        """Yield a lookup for each segment, and the base offset of the next segment."""
-        for file, end in zip(self.files, [*(after.first for after in self.files[1:]), LARGEST], strict=True):
-            yield SegmentLookup(file, end), end
+    def resume_at(self, offset: int) -> tuple[int, str | None]:
+        """Return the offset to resume from after a read up to ``offset``, and the lost records, if any."""
+        if self.end < offset:
+            return self.end, f"it ends at offset {self.end}, before offset {offset}"
+        if offset < self.first:
+            return self.first, f"it begins at offset {self.first}, after offset {offset}"
+        return offset, None
 
 
 @frozen
@@ -124,8 +127,10 @@ class _TailedLog:
         if not groups:
             reason = "a stream needs segments in directories of partitions"
             raise OptionError(source=source, option="path", value=None, reason=reason)
-        heads = {topic: group[0].sibling(PARTITION_METADATA) for (topic, _), group in reversed(groups.items())}
-        found = ((topic, read_if_there(head, read_partition_metadata)) for topic, head in heads.items())
+        heads = {topic: group[0] for (topic, _), group in reversed(groups.items())}
+        found = (
+            (topic, head.read_sibling(PARTITION_METADATA, read_partition_metadata)) for topic, head in heads.items()
+        )
         return cls(
             {place: _TailedPartition.of(group, committed=committed) for place, group in groups.items()},
             {topic: str(metadata.topic_id) for topic, metadata in found if metadata is not None},

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.errors import OptionError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.log.segment import LARGEST, Segment
 from kafka_msgs.spark.sources.options import Options
 
 __all__ = ["EARLIEST", "LATEST", "OffsetBounds", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
@@ -86,7 +86,7 @@ class StartingOffsets:
         """Return the offset or the time of a partition, ``EARLIEST`` or ``LATEST``."""
         return self.offsets.get(place, self.times.get(place, self.time))
 
-    def offset_in(self, first: LogFile, segments: Sequence[SegmentLookup]) -> int:
+    def offset_in(self, first: LogFile, segments: Sequence[Segment]) -> int:
         """Return the offset in the partition of ``first``, or ``LARGEST`` for a position after its end."""
         place = first.topic or "", -1 if first.partition is None else first.partition
         known = self.at(place)
@@ -94,8 +94,8 @@ class StartingOffsets:
             return {EARLIEST: 0, LATEST: LARGEST}.get(known, known)
         for segment in segments:
             with suppress(FileNotFoundError):
-                if (found := segment.first_at(known)) is not None:
-                    return found
+                if (found := segment.first_at(known, skips_unreadable=True)) is not None:
+                    return found.offset
         return LARGEST
 
 

@@ -28,11 +28,12 @@ from kafka_msgs.filesystems.path_resolution import (
     list_siblings,
     local_copy,
     open_file,
-    small_copy,
+    read_small,
     stat_files,
 )
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.indexes import ABORTED_LAYOUT, AbortedTransaction, read_aborted_transactions
+from kafka_msgs.log.segment import LARGEST, next_offsets
 from kafka_msgs.log.small_files import read_producer_snapshot
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.spark.sources.remote_storage import RemoteSegmentFile
@@ -124,8 +125,7 @@ class _Directory:
     def trail(self, first: LogFile, end: int) -> TransactionTrail:
         """Return the trail for a reader of the offsets below ``end``, from the segment ``first`` on."""
         listed: list[AbortedTransaction] = []
-        ends = [*map(_FIRST, self.segments[1:]), LARGEST]
-        for file, end_of_file in zip(self.segments, ends, strict=True):
+        for file, end_of_file in zip(self.segments, next_offsets(map(_FIRST, self.segments)), strict=True):
             if file.first < first.first:
                 continue
             found = self._aborted_in(file, end_of_file)
@@ -160,11 +160,12 @@ class _Directory:
     def _begun(self, snapshot: LogFile, offset: int) -> dict[int, int] | None:
         """Return the first offsets of open transactions at a snapshot by producer id, or None if it is damaged."""
         try:
-            with small_copy(snapshot) as (path, _):
-                producers = read_producer_snapshot(path).producer_entries
-        except (LogFileError, FileNotFoundError):
+            found = read_small(snapshot, read_producer_snapshot)
+        except LogFileError:
             return None
-        open_ = (each for each in producers if each.current_txn_first_offset >= 0)
+        if found is None:
+            return None
+        open_ = (each for each in found.producer_entries if each.current_txn_first_offset >= 0)
         begun = {each.producer_id: each.current_txn_first_offset for each in open_}
         return begun if all(first < offset for first in begun.values()) else None
 
@@ -222,7 +223,7 @@ def _place_within(file: LogFile, offset: int) -> int | None:
     if file.base_offset == offset:
         return 0
     with suppress(FileNotFoundError):
-        at = SegmentLookup(file).position_before(offset)
+        at = lookup_in(file).position_of(offset)
         with open_file(file) as data:
             for _ in range(_MOST_HEADERS):
                 header = data.read_at(HEADER_SIZE, at)

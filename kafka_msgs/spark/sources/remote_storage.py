@@ -8,10 +8,10 @@ offsets to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from attrs import evolve, field, fields, frozen
 
@@ -26,10 +26,9 @@ from kafka_msgs.filesystems.path_resolution import (
     local_copy,
     log_files,
     open_file,
-    small_copy,
+    read_small,
     stat_files,
 )
-from kafka_msgs.filesystems.segment_lookup import LARGEST
 from kafka_msgs.log.remote_naming import (
     REMOTE_NAMINGS,
     RemoteManifest,
@@ -46,21 +45,14 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
-from kafka_msgs.log.small_files import (
-    LEADER_EPOCHS,
-    LOG_STARTS,
-    PARTITION_METADATA,
-    read_leader_epochs,
-    read_offset_checkpoint,
-    read_partition_metadata,
-)
+from kafka_msgs.log.segment import LARGEST, next_offsets
+from kafka_msgs.log.small_files import LOG_STARTS, read_offset_checkpoint
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["RemoteSegmentFile", "RemoteStorageOptions", "read_if_there"]
+__all__ = ["RemoteSegmentFile", "RemoteStorageOptions"]
 
 _LARGEST_MANIFEST: Final = 2**24
 """The maximum size of a manifest in bytes. Plugins write a few thousand bytes per GB of the segment."""
-T = TypeVar("T")
 _Bounds: TypeAlias = Mapping[TopicPlace, LocalLogBounds]
 
 
@@ -195,13 +187,8 @@ class RemoteStorageOptions:
     def _remote_files(self, home: LogFile, ranges: Sequence[RemoteOffsetRange]) -> Iterator[RemoteSegmentFile]:
         files = [self._file(home, each) for each in ranges]
         for file, each, found in zip(files, ranges, stat_files(files), strict=True):
-            differs = found is not None and found.size != each.size
-            if self.layout.manifest is not None and (differs or (found is not None and self.metadata is None)):
-                # The manifest contains the reason if the segment is not stored in its original form.
-                _manifest(file)
-            if found is not None and differs:
-                sizes = f"the object has {found.size} bytes, and the segment {file.size}"
-                raise RemoteFormatError(file=file.name, reason=f"{sizes}: its plugin stores it in another form")
+            manifest = partial(_manifest, file) if self.layout.manifest is not None else None
+            each.check_object(file.name, None if found is None else found.size, manifest, self.metadata is None)
             yield file
 
     def _file(self, home: LogFile, each: RemoteOffsetRange) -> RemoteSegmentFile:
@@ -236,31 +223,16 @@ def _local_logs(local: Mapping[TopicPlace, Sequence[LogFile]]) -> dict[TopicPlac
     for place, (first, *_) in local.items():
         home = first.root, first.directory.rpartition("/")[0]
         if home not in starts:
-            starts[home] = read_if_there(evolve(first, path=f"{home[1]}/{LOG_STARTS}"), read_offset_checkpoint) or {}
-        metadata = read_if_there(first.sibling(PARTITION_METADATA), read_partition_metadata)
-        found[place] = LocalLogBounds(
-            first=first.first,
-            topic_id=metadata.topic_id if metadata else None,
-            lineage=read_if_there(first.sibling(LEADER_EPOCHS), read_leader_epochs),
-            log_start=starts[home].get(place, 0),
-        )
+            starts[home] = read_small(evolve(first, path=f"{home[1]}/{LOG_STARTS}"), read_offset_checkpoint) or {}
+        found[place] = LocalLogBounds.of(first.first, starts[home].get(place, 0), first.read_sibling)
     return found
-
-
-def read_if_there(file: LogFile, read: Callable[[Path], T]) -> T | None:
-    """Return the content of a small file, or None if it does not exist."""
-    try:
-        with small_copy(file) as (path, _):
-            return read(path)
-    except FileNotFoundError:
-        return None
 
 
 def _local_files(
     home: LogFile, local: Mapping[TopicPlace, Sequence[LogFile]], logs: _Bounds
 ) -> Iterator[RemoteSegmentFile]:
     for place, files in local.items():
-        for file, end in zip(files, [*(file.first for file in files[1:]), LARGEST], strict=True):
+        for file, end in zip(files, next_offsets(file.first for file in files), strict=True):
             first = max(file.first, logs[place].log_start)
             if first < end:
                 yield RemoteSegmentFile(**_facts(file), first=first, end=end, ends=end, of_tier=home.name)

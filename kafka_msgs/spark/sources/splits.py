@@ -20,9 +20,10 @@ from attrs import evolve, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.path_resolution import LogFile
-from kafka_msgs.filesystems.segment_lookup import LARGEST, SegmentLookup
+from kafka_msgs.filesystems.segment_lookup import lookup_in
 from kafka_msgs.log.file_scan import walk_headers, walk_log
 from kafka_msgs.log.mapped_file import map_file
+from kafka_msgs.log.segment import LARGEST, Segment, next_offsets
 from kafka_msgs.log.transaction_index import TransactionIndex
 from kafka_msgs.spark.sources.offset_options import OffsetBounds
 from kafka_msgs.spark.sources.read_committed import TransactionTrail, follow, trail_of
@@ -91,7 +92,7 @@ def _cut(part: FilePart, split_bytes: int) -> list[FilePart]:
     # A broker may delete segments during planning. The reader of the part reports that.
     with suppress(FileNotFoundError):
         early = part.offsets.start if part.offsets else -1
-        cuts = list(SegmentLookup(part.file).cuts(part.start, part.end, split_bytes, early))
+        cuts = list(lookup_in(part.file).cuts(part.start, part.end, split_bytes, early))
     return [evolve(part, start=start, end=end) for start, end in pairwise([*cuts, part.end])]
 
 
@@ -102,11 +103,11 @@ def _log_of(file: LogFile) -> tuple[str, ...]:
 
 
 def _of_partition(files: Sequence[LogFile], bounds: OffsetBounds) -> Iterator[FilePart]:
-    ends = [after.first for after in files[1:]] + [LARGEST]
+    ends = next_offsets(file.first for file in files)
     ends = [file.end if isinstance(file, RemoteSegmentFile) else end for file, end in zip(files, ends, strict=True)]
     # A remote segment may end after the offsets that are read from it.
     lookups = [
-        SegmentLookup(file, file.ends if isinstance(file, RemoteSegmentFile) else end)
+        lookup_in(file, file.ends if isinstance(file, RemoteSegmentFile) else end)
         for file, end in zip(files, ends, strict=True)
     ]
     wanted = OffsetRange(*(each.offset_in(files[0], lookups) for each in (bounds.starting, bounds.ending)))
@@ -115,7 +116,7 @@ def _of_partition(files: Sequence[LogFile], bounds: OffsetBounds) -> Iterator[Fi
             yield _part(file, end, lookup, wanted)
 
 
-def _part(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -> FilePart:
+def _part(file: LogFile, end: int, lookup: Segment, wanted: OffsetRange) -> FilePart:
     begins, ends = file.first < wanted.start, wanted.end < end
     if isinstance(file, RemoteSegmentFile):
         wanted = OffsetRange(max(file.first, wanted.start), min(end, wanted.end))
@@ -123,7 +124,7 @@ def _part(file: LogFile, end: int, lookup: SegmentLookup, wanted: OffsetRange) -
     start, stop = 0, file.size
     # A broker may delete segments during planning. The reader of the part reports that.
     with suppress(FileNotFoundError):
-        start = lookup.position_before(wanted.start) if begins else 0
+        start = lookup.position_of(wanted.start) if begins else 0
         stop = lookup.position_after(wanted.end) if ends else file.size
     return FilePart(file, start, stop, wanted if begins or ends else None)
 
@@ -200,4 +201,4 @@ def _decided(file: LogFile, end: int | None, open_from: int) -> int:
     """Return the byte position in a segment before which all records have offsets below ``open_from``."""
     if end is not None and end <= open_from:
         return file.size
-    return 0 if open_from <= file.first else SegmentLookup(file).position_before(open_from)
+    return 0 if open_from <= file.first else lookup_in(file).position_of(open_from)
