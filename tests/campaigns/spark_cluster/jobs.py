@@ -79,13 +79,7 @@ def check_other_disk(out: Console, home: Path, logs: Path, seconds: int) -> bool
     place.mkdir()
     own.mkdir()
     with running_cluster(own, seconds, hidden=place) as cluster:
-        done = subprocess.run(
-            _command("group-offsets", logs, place, cluster),
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = _run(_command("group-offsets", logs, place, cluster))
     commits = CommitLog(Storage.at(str(place))).numbers()
     refused = done.returncode == 1 and "do not share this location" in done.stderr and not commits
     out.print(f"workers with another disk: {'refused' if refused else 'NOT REFUSED: ' + done.stderr[-1000:]}")
