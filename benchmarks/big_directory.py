@@ -3,7 +3,7 @@
 *offsets* is a ``__consumer_offsets`` topic with eight partitions: groups that commit repeatedly, members that join and
 leave, tombstones, and offsets committed or aborted in transactions. *events* is a topic with four partitions, whose
 producers use every codec, some with transactions or headers, and which has tombstones. The same arguments produce the
-same bytes. Segments have offset indexes, like those of a broker.
+same bytes. Segments have offset indexes, as on a broker.
 
 A partition repeats one generated block of batches under new offsets: the offset of a batch is not covered by its
 checksum, so a block is valid at any offset. The work of a reader per byte is the same as for a log without repetition,

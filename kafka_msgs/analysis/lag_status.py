@@ -198,7 +198,7 @@ def with_times_and_statuses(
     """Return rows of ``kafka_msgs.report.sections.lag`` with times and statuses from logs, and the newest time.
 
     A row has a ``window``, None without commits. Without any window, the rows have no status. The lags at earlier
-    commits are looked up in the same logs as the times, those of the largest lags. Raises ``OSError``.
+    commits are looked up in the logs with the largest lags, as are the times. Raises ``OSError``.
     """
     given = list(rows)
     logs = {place: places[place] for place in {(row["topic"], row["topicPartition"]) for row in given} & places.keys()}

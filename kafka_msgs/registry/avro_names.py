@@ -23,7 +23,7 @@ class _Named(Protocol):
 
 
 def distinct_names(named: Mapping[str, Any], reader: _Named | None) -> dict[str, str]:
-    """Return distinct names for the types in ``named``, or none if they can keep theirs."""
+    """Return distinct names for the types in ``named``, or no names if the simple names are distinct."""
     if reader is None:
         is_distinct = len(set(map(_simple, named))) == len(named)
         return {} if is_distinct else {name: _without_dots(name) for name in named}

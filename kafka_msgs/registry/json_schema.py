@@ -15,7 +15,7 @@ anything else                         string: the text of the value in JSON
 ====================================  =============================================================
 
 A schema that describes a value in two places, such as ``properties`` next to ``allOf`` or ``$ref``, is also text: a
-struct with the fields of one place would lose those of the other.
+struct with the fields of one place would lose the fields of the other place.
 """
 
 from __future__ import annotations

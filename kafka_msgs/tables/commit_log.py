@@ -254,7 +254,7 @@ class CommitLog:
             if number > max(commits) - _KEPT_COMMITS or commits.get(number + 1, each).modified > horizon
         }
         listed = set(self._listed(kept))
-        # The token of a run that has begun meanwhile is not in the list of runs, but its files may be in the other.
+        # Either list may lack a run that has begun meanwhile.
         young = {_run_of(each.path) for each in (*data, *runs) if each.modified > horizon}
         alive = young | {_run_of(path) for path in listed}
         dead = [each.path for each in data if each.path not in listed and _run_of(each.path) not in young]

@@ -118,7 +118,7 @@ class _Connection(asyncio.Protocol):
         return False
 
     def _pump(self) -> None:
-        """Handle one complete request after the other, between those of other connections.
+        """Handle the complete requests one by one, in turn with other connections.
 
         No more is read while requests wait, because the client does not read its responses or sends many requests.
         """
