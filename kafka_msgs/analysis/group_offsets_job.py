@@ -112,8 +112,8 @@ def merge_summaries(found: Sequence[GroupOffsetsSummary]) -> GroupOffsetsSummary
     return evolve(whole, hours=summed_hours(whole.hours), worst=worst, pending=pending)
 
 
-def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
-    """Return the job, with or without the history of all commits."""
+def group_offsets_job(*, history: bool = False, status: bool = False) -> Job[GroupOffsetsSummary]:
+    """Return the job, with or without the history of all commits, and the status of groups in the report."""
     tables = {
         "offsets": TableSpec(OFFSETS),
         "pending": TableSpec(PENDING),
@@ -126,9 +126,9 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
         name="group-offsets",
         topics=(_TOPIC,),
         optional_topics=(SHARE_STATE_TOPIC,),
-        options={"history": history},
-        start=partial(_start, history),
-        state_tables=_state_tables(history),
+        options={"history": history, "status": status},
+        start=partial(_start, history, status),
+        state_tables=_state_tables(history, status),
         needs_facts=True,
         tables={**tables, **(appended if history else {})},
         appended=frozenset([PROBLEMS_TABLE, HISTORY_TABLE]),
@@ -138,16 +138,18 @@ def group_offsets_job(*, history: bool = False) -> Job[GroupOffsetsSummary]:
     )
 
 
-def _start(history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> GroupOffsets | GroupStarts:
+def _start(
+    history: bool, status: bool, output: TaskOutput, of: LogRange, saved: SavedState | None
+) -> GroupOffsets | GroupStarts:
     reducer = GroupStarts if of.topic == SHARE_STATE_TOPIC else GroupOffsets
-    return reducer(history, output, of, saved)
+    return reducer(history, status, output, of, saved)
 
 
-def _state_tables(history: bool) -> dict[str, pa.Schema]:
+def _state_tables(history: bool, status: bool) -> dict[str, pa.Schema]:
     return {
         "rows": ROWS,
         "hours": HOURS,
-        "windows": WINDOW_ROWS,
+        **({"windows": WINDOW_ROWS} if status else {}),
         **({"waiting": HISTORY, "markers": MARKERS} if history else {}),
     }
 
@@ -155,13 +157,13 @@ def _state_tables(history: bool) -> dict[str, pa.Schema]:
 class GroupOffsets:
     """The state of a range of a partition."""
 
-    def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+    def __init__(self, history: bool, status: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
         self._range = of
         self._output = output
         state = SavedState() if saved is None else saved
         self._hours = commit_hours(state.table("hours", HOURS))
         windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
-        self._windows = CommitWindows(windows, open_start=of.sequence > 0)
+        self._windows = CommitWindows(windows, open_start=of.sequence > 0) if status else None
         self._offsets = CommittedOffsets.from_checkpoint(
             state.table("rows", ROWS), state.numbers, of.first_offset, open_start=of.sequence > 0
         )
@@ -173,7 +175,8 @@ class GroupOffsets:
         found = classify(records, file, segment)
         self._offsets.add(found)
         self._hours.add(commits_by_hour(found))
-        self._windows.add(found)
+        if self._windows is not None:
+            self._windows.add(found)
         if self._history is not None:
             self._history.add(found, file)
         return numbered(found.problems, self._range.number)
@@ -182,14 +185,17 @@ class GroupOffsets:
         """Add the state of the next range."""
         self._offsets = self._offsets.merge(later._offsets)
         self._hours.add(later._hours.all())
-        self._windows.merge(later._windows)
+        if self._windows is not None and later._windows is not None:
+            self._windows.merge(later._windows)
         if self._history is not None and later._history is not None:
             self._history.merge(later._history)
 
     def checkpoint(self) -> SavedState:
         """Return the complete state after the last record."""
         rows, counts = self._offsets.checkpoint()
-        tables = {"rows": rows, "hours": self._hours.all(), "windows": self._windows.checkpoint()}
+        tables = {"rows": rows, "hours": self._hours.all()}
+        if self._windows is not None:
+            tables["windows"] = self._windows.checkpoint()
         if self._history is not None:
             self._history.end()
             tables |= {"waiting": self._history.waiting, "markers": self._history.markers}
@@ -210,13 +216,14 @@ class GroupOffsets:
         self._output.append("pending", pending)
         if self._history is not None:
             self._history.finish()
+        windows = WINDOWS.empty_table() if self._windows is None else self._windows.windows()
         return GroupOffsetsSummary(
             rows={**offsets.counts, "pending": pending.num_rows},
             counts=self._offsets.counts,
             hours=self._hours.all(),
             own_groups=_own_groups(survivors, number, partitions),
             lags=offsets.lags(),
-            worst=with_windows(with_first_commits(offsets.worst, survivors), self._windows.windows()),
+            worst=with_windows(with_first_commits(offsets.worst, survivors), windows),
             pending=_first_of(pending, _BY_KEY, REPORT_ROWS),
         )
 
@@ -224,8 +231,8 @@ class GroupOffsets:
 class GroupStarts:
     """The state of a range of a partition of ``__share_group_state``: the start offsets of share groups."""
 
-    def __init__(self, history: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
-        self._states = _state_tables(history)
+    def __init__(self, history: bool, status: bool, output: TaskOutput, of: LogRange, saved: SavedState | None) -> None:
+        self._states = _state_tables(history, status)
         self._output = output
         self._number = of.number
         records = (saved or SavedState()).table("rows", STATE_RECORDS)

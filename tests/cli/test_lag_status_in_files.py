@@ -150,7 +150,7 @@ def test_the_report_of_the_job_has_the_same_statuses(run: Run, tmp_path: Path) -
     logs, out = tmp_path / "logs", tmp_path / "out"
     write_topic(logs)
     write_segments(logs, 0, [dict(enumerate(rounds_of_all(0, 3)))])
-    arguments = ("pipeline", "group-offsets", str(logs), "--engine", "local")
+    arguments = ("pipeline", "group-offsets", str(logs), "--engine", "local", "--status")
     assert run(*arguments, "--out", str(out)).exit_code == 0
     first = status_metrics(out)
     later = rounds_of_all(3, ROUNDS)

@@ -64,7 +64,7 @@ class Ran:
 @pytest.fixture(scope="module")
 def offsets(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     out = tmp_path_factory.mktemp("jobs") / "offsets"
-    job = group_offsets_job(history=True)
+    job = group_offsets_job(history=True, status=True)
     found = run_job(job, JobInputs.at([GROUP_LOGS]), str(out), spark_engine(spark), split_bytes=2000)
     report = group_offsets_report(found.report, found.first_problems, found.problems, found.cluster.times())
     return Ran(out, report, write_report(report, out))

@@ -103,6 +103,7 @@ def _options(command: F) -> F:
     help="Output of kafka-get-offsets, for the lag; default: the ends of the partitions in the inputs.",
 )
 @click.option("--history", is_flag=True, help="Also write the table history: every commit in the log.")
+@click.option("--status", is_flag=True, help="Add the status of groups by their latest commits to the report.")
 @engine_option
 @workers_option
 @wait_option
@@ -111,6 +112,7 @@ def group_offsets_command(
     inputs: tuple[str, ...],
     end_offsets: Path | None,
     history: bool,
+    status: bool,
     **options: Any,
 ) -> None:
     """Write every committed offset of every group, including empty groups, and the lag.
@@ -125,7 +127,7 @@ def group_offsets_command(
     def job() -> Job[Any]:
         from kafka_msgs.analysis.group_offsets_job import group_offsets_job
 
-        return group_offsets_job(history=history)
+        return group_offsets_job(history=history, status=status)
 
     def report(found: RunResult[Any]) -> Report:
         from kafka_msgs.analysis.group_offsets_report import group_offsets_report
