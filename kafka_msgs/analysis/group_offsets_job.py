@@ -162,8 +162,10 @@ class GroupOffsets:
         self._output = output
         state = SavedState() if saved is None else saved
         self._hours = commit_hours(state.table("hours", HOURS))
-        windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
-        self._windows = CommitWindows(windows, open_start=of.sequence > 0) if status else None
+        self._windows = None
+        if status:
+            windows = rows_since(state.table("windows", WINDOW_ROWS), of.first_offset)
+            self._windows = CommitWindows(windows, open_start=of.sequence > 0)
         self._offsets = CommittedOffsets.from_checkpoint(
             state.table("rows", ROWS), state.numbers, of.first_offset, open_start=of.sequence > 0
         )

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
-from attrs import field, fields, frozen
+from attrs import AttrsInstance, field, fields, frozen
 
 from kafka_msgs.analysis.offset_tables import EndOffsets
 from kafka_msgs.errors import LogFileError
@@ -34,6 +34,7 @@ REPORT_ROWS: Final = 50
 """The number of rows of a table that are kept for the report."""
 
 S = TypeVar("S")
+AddedT = TypeVar("AddedT", bound=AttrsInstance)
 SummaryT = TypeVar("SummaryT", covariant=True)
 
 
@@ -124,9 +125,9 @@ class PartitionReducer(Protocol[SummaryT]):
         """Write the tables, and return the report data. This is the last call, for the state of a complete log."""
 
 
-def add_summaries(found: Sequence[S]) -> S:
+def add_summaries(found: Sequence[AddedT]) -> AddedT:
     """Return the sum of report data, attribute by attribute."""
-    names = [each.name for each in fields(type(found[0]))]  # type: ignore[arg-type]
+    names = [each.name for each in fields(type(found[0]))]
     return type(found[0])(**{name: _added([getattr(each, name) for each in found]) for name in names})
 
 

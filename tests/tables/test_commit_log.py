@@ -72,7 +72,7 @@ class Place:
         return run
 
     def versions_seen(self) -> set[str]:
-        """Return the runs whose rows readers see. The versions of the tables appear one after the other."""
+        """Return the runs whose rows readers see. The versions of the tables appear successively."""
         if self.form == "parquet":
             return {self.run_seen()}
         read = {name: read_table(self.form, f"{self.location}/{name}", self.settings) for name in ("offsets", "groups")}

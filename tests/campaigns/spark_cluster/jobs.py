@@ -45,7 +45,7 @@ def check_jobs(out: Console, cluster: Cluster, home: Path, logs: Path) -> Iterat
 def check_killed_driver(out: Console, cluster: Cluster, home: Path, logs: Path) -> bool:
     """Kill the driver of a run that goes on from an earlier one, and run the command again.
 
-    Return whether the tables were unchanged after the kill, and are those of a run in one process after the next run.
+    Return whether the kill left the tables unchanged, and the next run makes them equal to a run in one process.
     """
     growing, place, job = home / "growing", home / "driver", "group-offsets"
     before = _local_tables(job, copy_of_earlier(logs, growing, 0.2), place)
