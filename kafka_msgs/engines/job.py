@@ -204,7 +204,7 @@ class _Run(Generic[S]):
                 place = f"{each.planned.topic}-{each.planned.partition}"
                 self.say(f"{place} was read from its start again: {each.reread_reason}")
         partitions = tuple(each.read for each in last if each.read is not None)
-        new = [*_files(read, without=_read_again(read)), *_files(finished, without=frozenset())]
+        new = [*_files(read, without=_read_again(read, finished)), *_files(finished, without=frozenset())]
         self.tables.commit(self.task.token, _committed_tables(job, self.base, new, partitions, output))
         shown = _first_problems(results, job.tables[PROBLEMS_TABLE].schema)
         problems = sum(each.problems for each in results)
@@ -256,9 +256,10 @@ def _last_reads(results: Iterable[TaskResult[Any]]) -> list[RangeResult]:
     return [found[place] for place in sorted(found)]
 
 
-def _read_again(read: Iterable[TaskResult[Any]]) -> frozenset[str]:
-    """Return the logs of which a range was lost, so that the task that merges its ranges reads all of it."""
-    lost = (each.planned for each in _ranges(read) if each.read is None)
+def _read_again(read: Iterable[TaskResult[Any]], finished: Iterable[TaskResult[Any]]) -> frozenset[str]:
+    """Return the logs that the task that merges their ranges has read again."""
+    lost = [each.planned for each in _ranges(read) if each.read is None]
+    lost += [each.planned for each in _ranges(finished) if each.reread_reason]
     return frozenset(LogRange(topic=each.topic, number=each.partition).log for each in lost)
 
 

@@ -14,18 +14,19 @@ from attrs import define
 
 from kafka_msgs.analysis.job import PROBLEMS_TABLE, REPORT_ROWS, Job, LogRange, PartitionReducer, SavedState
 from kafka_msgs.engines.checkpoint import Checkpoint
-from kafka_msgs.engines.partition_reader import PartitionReader, ResumePoint
+from kafka_msgs.engines.partition_reader import PartitionReader, ResumePoint, check_contiguous
 from kafka_msgs.engines.plan import PlannedRange
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.tables.task_output import TableWriter, TaskOutput
 
-__all__ = ["START", "PartitionPass", "Problems", "state_schemas"]
+__all__ = ["START", "PartitionPass", "Problems", "check_no_gaps", "state_schemas"]
 
 S = TypeVar("S")
 
 START: Final = "_start"
 """The number in a state that contains ``LogRange.start``."""
+_FIRST_OFFSET: Final = "_first"
 _COUNT: Final = "_problems"
 _FIRST, _TAIL = "_problems", "_tail"
 
@@ -115,7 +116,10 @@ class Problems:
 
 @define
 class PartitionPass(Generic[S]):
-    """The state of a range: the last record that was read, the reducer, and the problems."""
+    """The state of a range: the last record that was read, the reducer, and the problems.
+
+    ``first`` is the offset of the first record read in this run, None without records.
+    """
 
     job: Job[S]
     planned: PlannedRange
@@ -123,6 +127,7 @@ class PartitionPass(Generic[S]):
     reducer: PartitionReducer[S]
     problems: Problems
     tip: ResumePoint | None
+    first: int | None = None
 
     @classmethod
     def start(
@@ -133,10 +138,11 @@ class PartitionPass(Generic[S]):
         numbers, tables = dict(saved.state.numbers if saved else {}), dict(saved.state.tables if saved else {})
         first, tail = tables.pop(_FIRST, empty), tables.pop(_TAIL, empty)
         numbers.pop(START, None)
+        first_offset = numbers.pop(_FIRST_OFFSET, None)
         problems = Problems(output, of, first, tail, numbers.pop(_COUNT, 0))
         state = SavedState(numbers, tables) if saved is not None else None
         tip = None if saved is None else saved.tip
-        return cls(job, planned, of, job.start(output, of, state), problems, tip)
+        return cls(job, planned, of, job.start(output, of, state), problems, tip, first_offset)
 
     def read(self, segments: Sequence[LogFile]) -> None:
         """Read the records after the current state. Raises ``LogRewrittenError`` and ``OSError``."""
@@ -146,7 +152,7 @@ class PartitionPass(Generic[S]):
     def steps(self, segments: Sequence[LogFile]) -> Iterator[None]:
         """Read like ``read``, and yield after each part of the records."""
         edges = self.planned.start, self.planned.end
-        reader = PartitionReader(segments, self.tip, self.job.columns, *edges)
+        reader = PartitionReader(segments, self.tip, self.job.columns, *edges, is_continued=self.range.start > 0)
         try:
             for segment, item in reader:
                 if isinstance(item, LogFileError):
@@ -155,7 +161,7 @@ class PartitionPass(Generic[S]):
                 else:
                     self.problems.add(self.reducer.add(item, segment.name, segment.first))
                 yield
-            self.tip = reader.tip
+            self.tip, self.first = reader.tip, reader.first
             self.problems.close()
         except BaseException:
             self.problems.abandon()
@@ -172,6 +178,8 @@ class PartitionPass(Generic[S]):
         """Return the state, for a later task or run. ``shape`` lists the base offset and size of each segment."""
         state, problems = self.reducer.checkpoint(), self.problems
         numbers = {**state.numbers, START: self.range.start, _COUNT: problems.count}
+        if self.first is not None:
+            numbers[_FIRST_OFFSET] = self.first
         return Checkpoint(
             topic=self.range.topic,
             partition=self.range.number,
@@ -181,3 +189,12 @@ class PartitionPass(Generic[S]):
             problems=problems.count,
             state=SavedState(numbers, {**state.tables, _FIRST: problems.first, _TAIL: problems.tail}),
         )
+
+
+def check_no_gaps(ranges: Sequence[PartitionPass[S]]) -> None:
+    """Raise ``LogRewrittenError`` if a record is missing between ranges that continue an earlier run."""
+    end = ranges[0].range.start
+    for each in ranges if end else ():
+        if each.first is not None:
+            check_contiguous(end, each.first)
+        end = end if each.tip is None else each.tip.offset + 1

@@ -1,7 +1,7 @@
 """The records of a range of a partition as columns, from its first segment or from the end of an earlier run.
 
-Checks that a log continues an earlier read: the last record read still exists, and no record is missing after it. Also
-checks that a range still begins where it was cut.
+Checks that a log continues an earlier read: the last record read still exists, and no record is missing after it, in
+any of the ranges. Also checks that a range still begins where it was cut.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class ResumePoint:
 class PartitionReader:
     """One pass over a range of a partition, starting after ``tip`` if given. ``tip`` advances with the records read.
 
-    ``columns`` are read in addition to ``RECORD_COLUMNS`` and ``batch_position``.
+    ``columns`` are read in addition to ``RECORD_COLUMNS`` and ``batch_position``. ``is_continued`` is set for all
+    ranges after the end of an earlier run. ``first`` is the offset of the first record, None before it.
     """
 
     def __init__(
@@ -94,18 +95,21 @@ class PartitionReader:
         columns: Sequence[str] = (),
         start: RangeEdge | None = None,
         end: RangeEdge | None = None,
+        *,
+        is_continued: bool = False,
     ) -> None:
         self.tip = tip
+        self.first: int | None = None
         self._columns = (*_TIP, _POSITION, *columns)
         self._segments = segments
         self._start, self._end = start, end
-        self._expected = None if tip is None else tip.offset + 1
+        self._is_continued = is_continued
         self._found = tip is None
 
     def __iter__(self) -> Iterator[tuple[LogFile, pa.RecordBatch | LogFileError]]:
         """Yield records and damage, each with its segment.
 
-        Raises ``LogRewrittenError`` only if a tip or a start was given.
+        Raises ``LogRewrittenError`` only if a tip or a start was given, or if the range is continued.
         """
         for segment, start, end in self._parts():
             for item in self._walk(segment, start, end):
@@ -169,8 +173,12 @@ class PartitionReader:
         if not self._found:
             records = self._after_tip(records)
         if records.num_rows:
-            if self._expected is not None:
-                self._expected = _contiguous(records["offset"], self._expected)
+            offsets = records["offset"]
+            if self.first is None:
+                self.first = offsets[0].as_py()
+            if self._is_continued:
+                check_contiguous(self.first if self.tip is None else self.tip.offset + 1, offsets[0].as_py())
+                check_contiguous(offsets[0].as_py() + len(offsets), offsets[-1].as_py() + 1)
             self.tip = ResumePoint.of(segment.first, records, records.num_rows - 1)
         return records
 
@@ -195,9 +203,7 @@ def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int
             yield first, stop, copy_of_part(segment, first, stop)
 
 
-def _contiguous(offsets: pa.Array, expected: int) -> int:
-    """Return the offset after records. Raises ``LogRewrittenError`` if one is missing, since it may be a deletion."""
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    if first != expected or last - first + 1 != len(offsets):
+def check_contiguous(end: int, first: int) -> None:
+    """Raise ``LogRewrittenError`` if an offset is missing between two records, since it may be that of a deletion."""
+    if end != first:
         raise LogRewrittenError(_MISSING)
-    return int(last) + 1

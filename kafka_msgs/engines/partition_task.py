@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from kafka_msgs.analysis.job import REPORT_ROWS, ClusterFacts, Job, LogRange
 from kafka_msgs.engines.checkpoint import STATE, StateWriter, load_checkpoint
-from kafka_msgs.engines.partition_pass import START, PartitionPass, state_schemas
+from kafka_msgs.engines.partition_pass import START, PartitionPass, check_no_gaps, state_schemas
 from kafka_msgs.engines.partition_reader import LogRewrittenError
 from kafka_msgs.engines.plan import PlannedRange, StateRef, read_batch, write_batches
 from kafka_msgs.engines.replicas import REPLICAS, JobInputs, list_replicas, segments_in
@@ -169,16 +169,22 @@ class _Attempt(Generic[S]):
             return self._end(self._read(evolve(planned, state=None), segments), _shape(segments), str(difference))
 
     def merge(self, ranges: Sequence[PlannedRange]) -> RangeResult:
-        """Merge the states of the ranges of a partition, or read it again if a range has none."""
+        """Merge the states of the ranges of a partition, or read it again if a range or a record is missing."""
         planned = evolve(ranges[0], count=1, start=None, end=None, state=None)
-        if any(each.state is None for each in ranges):
-            segments = self._segments(planned)
-            return self._end(self._read(planned, segments), _shape(segments))
-        saved = [self._load(each) for each in ranges]
-        shape, (found, *later) = saved[0][1], [state for state, _ in saved]
-        for each in later:
-            found.merge(each)
-        return self._end(evolve(found, planned=planned), shape)
+        reason = None
+        if all(each.state is not None for each in ranges):
+            saved = [self._load(each) for each in ranges]
+            shape, (found, *later) = saved[0][1], [state for state, _ in saved]
+            try:
+                check_no_gaps([found, *later])
+            except LogRewrittenError as difference:
+                reason = str(difference)
+            else:
+                for each in later:
+                    found.merge(each)
+                return self._end(evolve(found, planned=planned), shape)
+        segments = self._segments(planned)
+        return self._end(self._read(planned, segments), _shape(segments), reason)
 
     def finish(self, planned: PlannedRange) -> RangeResult:
         """Write the tables of a partition from its state."""

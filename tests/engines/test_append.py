@@ -190,17 +190,27 @@ def test_a_transaction_that_is_open_at_the_cut_ends_in_the_next_run(tmp_path: Pa
     assert found["pending"] == []
 
 
-def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(tmp_path: Path) -> None:
-    kept, tip, after, last = commit("kept", 1), commit("tip", 2), commit("after", 3), commit("last", 5)
+@pytest.mark.parametrize("split_bytes", [NO_SPLIT, 250, 1])
+@pytest.mark.parametrize("gone", range(3, 8))
+def test_a_deletion_that_compaction_removed_meanwhile_is_not_missed(
+    tmp_path: Path, gone: int, split_bytes: int
+) -> None:
+    kept, tip, new = (
+        commit("kept", 1),
+        commit("tip", 2),
+        {at: commit(f"new-{at}", at) for at in range(3, 9) if at != gone},
+    )
     logs = tmp_path / "logs"
     write_segments(logs, 0, [{0: commit("gone", 0), 1: kept}, {2: tip}])
     run(logs, tmp_path / "out", history=True)
-    # The offset 4 deleted "gone"; compaction removed both.
-    write_segments(logs, 0, [{1: kept}, {2: tip, 3: after}, {5: last}])
-    assert [each.from_start for each in run(logs, tmp_path / "out", history=True).partitions] == [True]
+    # Compaction removed this deletion and the commit that it had deleted.
+    first, second = ({at: new[at] for at in new if (at < 6) is is_first} for is_first in (True, False))
+    write_segments(logs, 0, [{1: kept}, {2: tip, **first}, second])
+    again = run(logs, tmp_path / "out", history=True, split_bytes=split_bytes)
+    assert [each.from_start for each in again.partitions] == [True]
     found = tables(tmp_path / "out", *TABLES, "history")
     assert found == from_nothing(logs, tmp_path / "fresh", history=True)
-    assert {row["topic"] for row in found["offsets"]} == {"kept", "tip", "after", "last"}
+    assert {row["topic"] for row in found["offsets"]} == {"kept", "tip", *(f"new-{at}" for at in new)}
 
 
 def test_a_problem_that_compaction_removed_from_a_segment_that_has_grown_is_gone(tmp_path: Path) -> None:
