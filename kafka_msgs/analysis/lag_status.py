@@ -8,6 +8,8 @@ the window, the time and the lag. Commits in files and observations of a running
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -47,14 +49,22 @@ class Observation(NamedTuple):
     lag: int | None = None
 
 
+LagAt: TypeAlias = Callable[[Observation], "int | None"]
+BehindSince: TypeAlias = Callable[[], "int | None"]
+
+
 @frozen
 class LagWindow:
-    """Observations, the time of the evaluation, the current lag, and the shortest time that a full window covers."""
+    """Observations, the time of the evaluation, the current lag, and the shortest time that a full window covers.
+
+    ``behind_since`` returns the time since which the last offset has a lag, or None if it is unknown.
+    """
 
     observations: Sequence[Observation]
     now: int
     lag: int | None
     shortest_ms: int
+    behind_since: BehindSince
 
     @property
     def span(self) -> int:
@@ -70,6 +80,18 @@ class LagWindow:
     def lags(self) -> list[int]:
         """The known lags."""
         return [each.lag for each in self.observations if each.lag is not None]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there was no observation for longer than ``span``, and a lag during all that time.
+
+        Producers may write any time, so a time of the lag after ``now`` counts as unknown.
+        """
+        latest = self.now - self.span
+        if self.observations[-1].time >= latest:
+            return False
+        since = self.behind_since()
+        return since is None or not latest <= since <= self.now
 
     @property
     def never_shrinks(self) -> bool:
@@ -91,13 +113,13 @@ _WITHOUT_LAGS: Final = (
     StatusRule(LagStatus.OK, "the current lag is 0", lambda window: window.lag == 0),
     StatusRule(
         LagStatus.STOPPED,
-        "the last commit is longer ago than the time that the window covers",
-        lambda window: bool(window.observations) and window.now - window.observations[-1].time > window.span,
+        "the last commit, and the first record after it, are longer ago than the time that the window covers",
+        lambda window: bool(window.observations) and window.is_silent,
     ),
     StatusRule(
         LagStatus.REWOUND,
-        "an offset in the window is lower than the one before it",
-        lambda window: any(later < earlier for earlier, later in pairwise(window.offsets)),
+        "the last offset is lower than an earlier one in the window",
+        lambda window: bool(window.observations) and window.offsets[-1] < max(window.offsets),
     ),
     StatusRule(
         LagStatus.UNKNOWN,
@@ -125,8 +147,6 @@ _WITH_LAGS: Final = (
 """The rules that need the lags of earlier observations."""
 STATUS_RULES: Final = (*_WITHOUT_LAGS, *_WITH_LAGS)
 """The rules, in the order in which they are checked."""
-
-LagAt: TypeAlias = Callable[[Observation], "int | None"]
 
 
 @define
@@ -161,12 +181,15 @@ class LagHistory:
         """The observations in the window, by time."""
         return [self._by_slot[slot] for slot in sorted(self._by_slot)]
 
-    def status(self, now: int, lag: int | None, lag_at: LagAt | None = None) -> LagStatus:
+    def status(
+        self, now: int, lag: int | None, lag_at: LagAt | None = None, behind_since: BehindSince = lambda: None
+    ) -> LagStatus:
         """Return the status at a time in milliseconds, with the current lag.
 
-        ``lag_at`` returns the lag at an observation that does not have it. It is only called if the rules need it.
+        ``lag_at`` returns the lag at an observation that does not have it, and ``behind_since`` the time since which
+        the last offset has a lag. They are only called if the rules need them.
         """
-        window = LagWindow(self.observations, now, lag, (self.size - 1) * self.distance_ms)
+        window = LagWindow(self.observations, now, lag, (self.size - 1) * self.distance_ms, behind_since)
         for rule in _WITHOUT_LAGS:
             if rule.holds(window):
                 return rule.status
@@ -189,7 +212,8 @@ def with_statuses(
     """
     for row in rows:
         history, log = LagHistory.from_window(row["window"] or ()), logs.get((row["topic"], row[partition]))
-        yield {**row, "status": history.status(now, row["lag"], _lags_in(log, row["endOffset"])).name}
+        status = history.status(now, row["lag"], _lags_in(log, row["endOffset"]), partial(_behind_since, row, log))
+        yield {**row, "status": status.name}
 
 
 def with_times_and_statuses(
@@ -208,6 +232,13 @@ def with_times_and_statuses(
         read = {place: logs[place] for place in looked_up}
         timed = list(with_statuses(timed, as_of or 0, read, "topicPartition"))
     return timed, as_of
+
+
+def _behind_since(row: Mapping[str, Any], log: LogTimestamps | None) -> int | None:
+    """Return the time of the first record that a group has not consumed, or None if it is unknown."""
+    with suppress(KafkaMsgsError, OSError):
+        return None if log is None else log.timestamp_at_or_after(row["committedOffset"])
+    return None
 
 
 def _lags_in(log: LogTimestamps | None, end: int | None) -> LagAt | None:

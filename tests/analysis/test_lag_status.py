@@ -48,6 +48,9 @@ def status_of(offsets: Sequence[int], lags: Sequence[int | None], late: int = 0)
         ([7, 8, 2, 3], [9, 8, 14, 13], 0, "REWOUND"),
         ([7, 7, 2, 3], [0, 0, 5, 4], 0, "REWOUND"),
         ([7, 8, 2, 9], [9, 8, 14, 0], 0, "OK"),
+        ([7, 8, 2, 8], [9, 8, 14, 8], 0, "OK"),
+        ([7, 8, 6, 8, 9], [5, 5, 8, 8, 8], 0, "WARNING"),
+        ([7, 8, 6, 9, 8], [5, 5, 8, 8, 9], 0, "REWOUND"),
         ([1], [5], 0, "UNKNOWN"),
         ([1], [5], 9_001, "STOPPED"),
         ([1, 2], [5, 6], 0, "UNKNOWN"),
@@ -93,6 +96,24 @@ def test_of_several_commits_within_a_second_the_last_one_counts() -> None:
     for number in range(5000):
         found.add(Observation(number, START + number, number))
     assert [each.offset for each in found.observations] == [2999, 3999, 4999]
+
+
+@pytest.mark.parametrize(
+    ("behind_for", "expected"),
+    [
+        (None, "STOPPED"),
+        (10 * STEP, "STOPPED"),
+        (3 * STEP + 1, "STOPPED"),
+        (3 * STEP, "OK"),
+        (0, "OK"),
+        (-1, "STOPPED"),
+    ],
+)
+def test_a_group_that_was_not_behind_for_long_has_not_stopped(behind_for: int | None, expected: str) -> None:
+    caught_up = history([1, 2, 3, 4], [5, 3, 1, 0])
+    now = START + 100 * STEP
+    since = None if behind_for is None else now - behind_for
+    assert caught_up.status(now, 1, behind_since=lambda: since).name == expected
 
 
 observations = st.lists(

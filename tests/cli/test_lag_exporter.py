@@ -85,7 +85,9 @@ def watch(admin: Admin, group: str) -> Callable[[], str]:
     return status
 
 
-def test_a_group_without_members_is_stopped_and_all_read_is_ok(admin: Admin, topic: str) -> None:
+def test_a_group_without_members_is_stopped_and_all_read_is_ok(
+    broker: EmbeddedBroker, admin: Admin, topic: str
+) -> None:
     commit(admin, "idle", topic, 4)
     status = watch(admin, "idle")
     assert status() == "UNKNOWN"
@@ -93,6 +95,12 @@ def test_a_group_without_members_is_stopped_and_all_read_is_ok(admin: Admin, top
     assert status() == "STOPPED"
     commit(admin, "idle", topic, 10)
     assert status() == "OK"
+    time.sleep(1)
+    produce(broker, topic, 1)
+    # The group had nothing to consume before this record.
+    assert status() == "UNKNOWN"
+    time.sleep(1)
+    assert status() == "STOPPED"
 
 
 def test_offsets_that_move_without_members_have_a_trend(broker: EmbeddedBroker, admin: Admin, topic: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from attrs import define, field
@@ -29,6 +30,8 @@ class LiveLags:
     options: LagOptions
     interval: float
     _histories: dict[_Key, LagHistory] = field(factory=dict)
+    _behind_since: dict[_Key, int] = field(factory=dict)
+    """The time of the first of the latest rounds with a lag."""
     _round: int = 0
 
     def rows(self) -> list[dict[str, Any]]:
@@ -44,19 +47,19 @@ class LiveLags:
     def _statuses(self, lags: list[Lag], now: int) -> Mapping[_Key, str]:
         """Add a round to the histories, and return the status names. Histories of absent partitions are dropped."""
         self._round += 1
-        earlier, self._histories = self._histories, {}
+        histories, behind = self._histories, self._behind_since
+        self._histories, self._behind_since = {}, {}
+        found = {}
         for lag in lags:
             key = lag.group.group_id, lag.partition
-            history = earlier.get(key) or LagHistory(distance_ms=max(1, int(self.interval * 1000 * _TOLERANCE)))
+            history = histories.get(key) or LagHistory(distance_ms=max(1, int(self.interval * 1000 * _TOLERANCE)))
             self._histories[key] = history
+            if lag.records != 0:
+                self._behind_since[key] = behind.get(key, now)
             if _is_alive(lag, history):
                 history.add(Observation(self._round, now, lag.stored.offset, lag.records))
-        return {
-            (lag.group.group_id, lag.partition): self._histories[lag.group.group_id, lag.partition]
-            .status(now, lag.records)
-            .name
-            for lag in lags
-        }
+            found[key] = history.status(now, lag.records, behind_since=partial(self._behind_since.get, key)).name
+        return found
 
 
 def _is_alive(lag: Lag, history: LagHistory) -> bool:
