@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,6 +43,7 @@ START_MS: Final = 1_767_225_600_000
 Item = TopicRecord | TransactionEnd
 _FIRST_ID: Final = UUID(int=1)
 _TOPICS: Final = "abcdefghijklmnopqrstuvwxyz"
+_OLDEST: Final = re.compile(rb"\A\0\0")
 _HEADER: Final = {"producer_epoch": 0}
 _UNREADABLE: Final = ((b"\0\2\0\3tea", b"\0\3"), (b"\0\2\0\3tea", None), (b"\0\x63\0\3own", b"?"))
 """Group records: a truncated value, the deletion of its key, and an unknown record type."""
@@ -83,12 +85,13 @@ def _members(group: str, generation: int | None) -> TopicRecord:
 
 @frozen
 class _Batch:
-    """A batch: first offset, key of its only record if any, whether that record is a deletion, and bytes."""
+    """A batch: first offset, key of its only record if any, whether that record is a deletion, bytes, and producer."""
 
     offset: int
     key: bytes | None
     deletes: bool
     data: bytes
+    producer: int = NO_PRODUCER
 
 
 def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None], epoch: int = 0) -> _Batch:
@@ -108,8 +111,16 @@ def _batch(offset: int, item: Item | tuple[bytes | None, bytes | None], epoch: i
     }  # fmt: skip
     builder = BatchBuilder(BatchHeader(base_offset=offset, partition_leader_epoch=epoch, **facts))
     builder.append(key, value, timestamp=time)
-    #: Transactional records are not compacted here: a broker waits for the end of the transaction.
-    return _Batch(offset, key if producer == NO_PRODUCER else None, value is None, builder.build())
+    return _Batch(offset, _compacted_key(key), value is None, builder.build(), producer)
+
+
+def _compacted_key(key: bytes | None) -> bytes | None:
+    """Return a key for compaction, the same one for commits in the formats of Kafka 0.8 and of today.
+
+    For Kafka these are two keys, so that a commit of Kafka 0.8 may come back when its deletion is compacted. Whether it
+    counts then depends on when a coordinator, or a run, has read the deletion.
+    """
+    return _OLDEST.sub(b"\0\1", key, count=1) if key is not None else None
 
 
 def write_items(home: Path, number: int, items: Sequence[Item]) -> None:
@@ -186,14 +197,24 @@ class OffsetsTopic:
         return commit(dice.choice(_TOPICS), value, producer, dice.choice(self.groups))
 
     def compact(self) -> None:
-        """Remove replaced records and half of the deletions from the closed segments."""
-        latest = {each.key: each.offset for segment in self.segments for each in segment if each.key is not None}
+        """Remove replaced records and half of the deletions from the closed segments.
+
+        Transactional records are not compacted here: a broker waits for the end of the transaction. Deletions remain
+        while there is a transactional record with their key, which would come back without them.
+        """
+        batches = [each for segment in self.segments for each in segment if each.key is not None]
+        latest = {each.key: each.offset for each in batches if each.producer == NO_PRODUCER}
+        kept = {each.key for each in batches if each.producer != NO_PRODUCER}
         for segment in self.segments[:-1]:
             segment[:] = [
                 each
                 for each in segment
                 if each.key is None
-                or (latest[each.key] == each.offset and not (each.deletes and self.dice.random() < 0.5))
+                or each.producer != NO_PRODUCER
+                or (
+                    latest[each.key] == each.offset
+                    and not (each.deletes and each.key not in kept and self.dice.random() < 0.5)
+                )
             ]
 
     def delete_first(self) -> None:
