@@ -2,7 +2,7 @@
 
     >>> from kafka_msgs.spark import register
     >>> register(spark)  # doctest: +SKIP
-    >>> spark.read.format("kafka-log").load("/var/kafka-logs")  # doctest: +SKIP
+    >>> spark.read.format("kafka-log").load("kafka-logs")  # doctest: +SKIP
 
 Needs the extra ``spark``. Submodules are imported lazily, because every Spark worker imports this package to reach the
 one module that it needs.

@@ -70,7 +70,7 @@ def dump_log_command(
     status is then 1. Index entries are compared with their segment. Zeros at the end of the last segment are space
     that the broker allocated in advance; the summary counts them.
 
-    Example: kafka-msgs dump-log /var/lib/kafka/orders-0 --deep
+    Example: kafka-msgs dump-log kafka-logs/orders-0 --deep
     """
     summary = LogSummary()
     view = _view(only_summary=only_summary, deep=deep, **asked)

@@ -50,7 +50,7 @@ _PROBLEMS: Final = "Problems"
 _ROWS: Final = 20
 """The number of table rows on the screen; the report has more, and the Parquet tables have all rows."""
 
-_OUT: Final = "Directory of the tables: new or empty, or with an earlier run, which the command continues."
+_OUT: Final = "Directory of the tables: new or empty; jobs over log directories also continue an earlier run."
 
 _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
@@ -59,9 +59,10 @@ _Paths = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 def pipeline_command() -> None:
     """Run a job over log directories or captures that writes Parquet tables and a report with plots.
 
-    Jobs run in Spark: in the session of spark-submit, or on this machine. Jobs with --engine local need no Spark.
+    Jobs over log directories run in this process, or in Spark with --engine spark, a Spark option, a URI or
+    spark-submit. capture-report and wire-compat always run in Spark.
 
-    Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets --engine local
+    Example: kafka-msgs pipeline group-offsets kafka-logs --out offsets
     """
 
 
@@ -121,7 +122,7 @@ def group_offsets_command(
     s3://. If --out contains an earlier run over the same inputs, the job reads only new data. The exit status is 1
     if something could not be read; the table problems lists it.
 
-    Example: kafka-msgs pipeline group-offsets /var/lib/kafka --out /tmp/offsets
+    Example: kafka-msgs pipeline group-offsets kafka-logs --out offsets
     """
 
     def job() -> Job[Any]:
@@ -151,7 +152,7 @@ def group_state_command(inputs: tuple[str, ...], **options: Any) -> None:
     s3://. If --out contains an earlier run over the same inputs, the job reads only new data. The exit status is 1
     if something could not be read; the table problems lists it.
 
-    Example: kafka-msgs pipeline group-state /var/lib/kafka --out /tmp/groups
+    Example: kafka-msgs pipeline group-state kafka-logs --out groups
     """
 
     def job() -> Job[Any]:
@@ -180,7 +181,7 @@ def topic_profile_command(inputs: tuple[str, ...], **options: Any) -> None:
     earlier run over the same inputs, the job reads only new data. The exit status is 1 if something could not be
     read; the table problems lists it.
 
-    Example: kafka-msgs pipeline topic-profile /var/lib/kafka --out /tmp/profile
+    Example: kafka-msgs pipeline topic-profile kafka-logs --out profile
     """
 
     def job() -> Job[Any]:
@@ -227,7 +228,7 @@ def records_command(**options: Any) -> None:
     and appear together at the end. Memory use does not grow with the files. Corrupt records are rows with the reason
     in the column _error. The Spark source kafka-log has the same rows.
 
-    Example: kafka-msgs pipeline records /var/lib/kafka --out /tmp/records --topic orders
+    Example: kafka-msgs pipeline records kafka-logs --out records --topic orders
     """
     from kafka_msgs.cli.record_export import run_records
 
@@ -244,7 +245,7 @@ def capture_report_command(inputs: tuple[str, ...], ports: tuple[int, ...], any_
 
     INPUT is a pcap or pcapng file; a path, or a URI such as s3://.
 
-    Example: kafka-msgs pipeline capture-report traffic.pcapng --out /tmp/report
+    Example: kafka-msgs pipeline capture-report traffic.pcapng --out report
     """
     requested = {"ports": "any" if any_port else ",".join(map(str, ports))} if any_port or ports else {}
 
@@ -269,7 +270,7 @@ def wire_compat_command(
 
     The exit status is 1 if they differ.
 
-    Example: kafka-msgs pipeline wire-compat --seeds 100 --out /tmp/fuzz
+    Example: kafka-msgs pipeline wire-compat --seeds 100 --out fuzz
     """
 
     def check(_: FilesystemOptions) -> Frames:

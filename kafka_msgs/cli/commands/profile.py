@@ -45,7 +45,7 @@ def profile_command(
     TOPIC selects topics; the default is all of them. JSON has more columns than the table. The exit status is 1 if
     a batch could not be read; standard error lists these batches.
 
-    Example: kafka-msgs profile --log-dirs /var/lib/kafka orders
+    Example: kafka-msgs profile --log-dirs kafka-logs orders
     """
     require_arrow("--log-dirs")
     from kafka_msgs.analysis.hourly_stats import STATISTICS

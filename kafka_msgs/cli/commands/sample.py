@@ -19,7 +19,7 @@ def sample_command(directory: Path) -> None:
 
     It contains groups of every kind, including empty ones, and their topics. DIRECTORY must be new or empty.
 
-    Example: kafka-msgs sample /tmp/kafka-sample
+    Example: kafka-msgs sample kafka-logs
     """
     for path in write_sample(directory):
         echo(path)

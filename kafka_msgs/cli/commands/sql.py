@@ -32,7 +32,7 @@ def sql_command(
     of the log directories. UTF-8 bytes are shown as text. With --where, the tables have only the records for which
     the expression is true, besides the rows of corrupt records.
 
-    Example: kafka-msgs sql "SELECT topic, count(*) FROM log('/var/lib/kafka') GROUP BY topic"
+    Example: kafka-msgs sql "SELECT topic, count(*) FROM log('kafka-logs') GROUP BY topic"
     """
     question = SqlQuery(query, isolation, parse_where_option(where, payload_schemas(registry)))
     with progress_over([file for path in question.paths for file in question.files(path)]) as progress:
