@@ -13,7 +13,7 @@ __all__ = ["made_once"]
 
 def made_once(kept: Path, make: Callable[[Path], object]) -> Path:
     """Return ``kept``, calling ``make`` first if it does not exist; other processes see only the finished build."""
-    kept.parent.mkdir(exist_ok=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.with_name(f"{kept.name}.lock").open("w") as lock:
         lock_file(lock)
         if not kept.exists():
