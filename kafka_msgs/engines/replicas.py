@@ -252,13 +252,15 @@ def choose_replicas(
     """
     names = ["topic", "partition", "topicId", "leaderEpoch", "endOffset", "broker", "root", "directory"]
     rows = replicas.select(names).append_column("row", pa.array(range(replicas.num_rows), _LONG))
-    # Joins would not match nulls.
+    # Joins would not match nulls. Threads would multiply the memory of all steps, which take seconds for a million rows.
     rows = rows.set_column(2, "topicId", pc.fill_null(rows["topicId"], ""))
-    copies = rows.group_by(names[:3]).aggregate([("row", "count")]).rename_columns({"row_count": "copies"})
+    copies = rows.group_by(names[:3], use_threads=False).aggregate([("row", "count")])
+    copies = copies.rename_columns({"row_count": "copies"})
     places = leaders or {}
     known = {"topic": [topic for topic, _ in places], "partition": [number for _, number in places]}
     named = pa.table({**known, "leader": list(places.values())}, schema=_LEADERS)
-    rows = rows.join(copies, names[:3], join_type="inner").join(named, names[:2])
+    rows = rows.join(copies, names[:3], join_type="inner", use_threads=False)
+    rows = rows.join(named, names[:2], use_threads=False)
     leads = pc.and_(pc.equal(rows["broker"], rows["leader"]), pc.greater_equal(rows["broker"], 0))
     rows = rows.append_column("leads", pc.fill_null(leads, False).cast(_INT)).sort_by(_ORDER)
     first = [("row", "first"), ("copies", "first"), ("row", "count")]
