@@ -120,7 +120,7 @@ async def _serve(exporter: LagExporter, host: str, port: int, started: Callable[
     task = asyncio.current_task()
     assert task is not None
     for number in (signal.SIGINT, signal.SIGTERM):
-        # An exception from a signal handler could end any callback of the loop halfway, such as the end of a connection.
+        # An exception from a signal handler could interrupt any callback, such as the end of a connection.
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     server = HttpServer(host, port, Router(exporter.routes(), _report_bug).respond)
     try:
