@@ -104,13 +104,14 @@ class EndOffsets:
 def committed_offsets(survivors: pa.Table, number: int, ends: EndOffsets) -> Iterator[pa.RecordBatch]:
     """Yield the committed offsets at the end of a partition, with the lag if the end offset is known.
 
-    A commit beyond the end is ``ahead``, and its lag is 0.
+    A commit beyond the end is ``ahead``, and its lag is 0. Without an offset, as some clients commit -1, it has no lag.
     """
     rows = rows_with(survivors, EFFECTIVE)
     for batch in _slices(rows.filter(rows["value"].is_valid())):
         found = _columns(batch, number)
         found["endOffset"] = ends.ends(found["topic"], found["topicPartition"])
-        found |= lag_columns(pc.subtract(found["endOffset"], found["committedOffset"]))
+        known = pc.if_else(pc.greater(found["committedOffset"], _NONE), found["committedOffset"], None)
+        found |= lag_columns(pc.subtract(found["endOffset"], known))
         found["stale"] = pa.repeat(pa.scalar(False), batch.num_rows)
         yield _batch(found, OFFSETS)
 

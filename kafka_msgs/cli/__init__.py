@@ -12,6 +12,7 @@ import sys
 from importlib import import_module
 from typing import Final
 
+from kafka_msgs.cli.interruption import exit_status, interrupt_on_sigterm
 from kafka_msgs.errors import MissingExtraError
 
 __all__ = ["main"]
@@ -26,6 +27,13 @@ A command imports thousands of classes, which live as long as it does. The defau
 
 def main() -> None:
     """Run the command with the process arguments, and exit with a status of ``help.EXIT_STATUSES``."""
+    try:
+        _run()
+    except KeyboardInterrupt as interruption:  # During the imports: a command has its own handling.
+        sys.exit(exit_status(interruption))
+
+
+def _run() -> None:
     for package in ("click", "rich"):
         try:
             import_module(package)
@@ -36,7 +44,6 @@ def main() -> None:
     atexit.register(gc.freeze)
     from kafka_msgs.cli.arrow_import import own_process
     from kafka_msgs.cli.command_group import command
-    from kafka_msgs.cli.interruption import interrupt_on_sigterm
 
     own_process()
     interrupt_on_sigterm()

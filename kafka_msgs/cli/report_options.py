@@ -57,6 +57,6 @@ def _cluster_id(directory: Path) -> str | None:
     for place in (directory, directory.parent):
         try:
             return read_meta_properties(place / "meta.properties").cluster_id
-        except (LogFileError, OSError):
+        except (LogFileError, FileNotFoundError, NotADirectoryError):
             continue
     return None

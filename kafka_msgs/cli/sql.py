@@ -87,6 +87,28 @@ class SqlQuery:
         }
 
 
+class _Source:
+    """A table for DuckDB that keeps the error of its reader. DuckDB returns this error as text with a traceback."""
+
+    def __init__(self, table: LogTable) -> None:
+        self.error: Exception | None = None
+        self._table: Final = table
+        self.__arrow_c_schema__ = table.__arrow_c_schema__
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(self._table.schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[Any]:
+        try:
+            yield from self._table.batches()
+        except Exception as error:
+            self.error = error
+            raise
+
+
 def _connection() -> duckdb.DuckDBPyConnection:
     """Return a separate in-memory database, which cannot access files or load extensions."""
     try:
@@ -142,9 +164,10 @@ def _answered(query: str, tables: Mapping[str, LogTable]) -> Iterator[Any]:
     """Yield the names of the columns, and then the rows."""
     import duckdb
 
+    sources = {path: _Source(table) for path, table in tables.items()}
     with _connection() as connection:
-        for path, table in tables.items():
-            connection.register(_view_of(path), table)
+        for path, source in sources.items():
+            connection.register(_view_of(path), source)
         connection.execute(f"CREATE MACRO {_FUNCTION}(path) AS TABLE FROM query_table(hex(path))")
         try:
             result = connection.execute(query)
@@ -153,7 +176,8 @@ def _answered(query: str, tables: Mapping[str, LogTable]) -> Iterator[Any]:
             while rows := result.fetchmany(_ROWS):
                 yield from (dict(zip(names, map(_value, row), strict=True)) for row in rows)
         except duckdb.Error as error:
-            raise click.ClickException(str(error).partition("\n")[0]) from None
+            unreadable = next((each.error for each in sources.values() if each.error), None)
+            raise unreadable or click.ClickException(str(error).partition("\n")[0]) from None
 
 
 def _view_of(path: str) -> str:
@@ -182,13 +206,19 @@ def _time(value: datetime) -> str:
     return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _decimal(value: Decimal) -> int | float | str:
+    """Return a number, or its text if no number of JSON's readers has this value."""
+    number = int(value) if value == value.to_integral_value() else float(value)
+    return number if Decimal(str(number)) == value else str(value)
+
+
 _SHOWN: Final[Mapping[type, Callable[[Any], Any]]] = {
     bytes: text_of,
     datetime: _time,
     date: str,
     time: str,
     timedelta: str,
-    Decimal: float,
+    Decimal: _decimal,
     UUID: str,
     float: lambda number: number if isfinite(number) else str(number),
 }

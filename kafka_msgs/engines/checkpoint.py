@@ -9,7 +9,7 @@ partition is read from its first record.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -149,16 +149,28 @@ class StateWriter:
         return self._output.path_of(self._table, self._name(file))
 
 
-def saved_places(storage: Storage, snapshot: Snapshot | None) -> dict[tuple[str, int], SavedPlace]:
-    """Return the checkpoints of a commit by topic and partition. Checkpoints of another version are omitted."""
-    found = {}
+def saved_places(
+    storage: Storage, snapshot: Snapshot | None, say: Callable[[str], None]
+) -> dict[tuple[str, int], SavedPlace]:
+    """Return the checkpoints of a commit by topic and partition. Checkpoints of another version are omitted.
+
+    ``say`` receives a sentence about each damaged index, whose partitions are omitted.
+    """
+    found: dict[tuple[str, int], SavedPlace] = {}
     for file in snapshot.tables.get(STATE, {}).values() if snapshot is not None else ():
         if file.path.endswith(_INDEX):
-            for number, row in enumerate(_rows(storage, file.path)):
-                if row.get("form") == _FORM and row["tip"] is not None:
-                    place = SavedPlace(StateRef(file.path, number), row["tip"]["segment"], row["tip"]["position"])
-                    found[row["topic"], row["partition"]] = place
+            try:
+                found |= dict(_places_in(storage, file.path))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                say(f"{storage}/{file.path}: its partitions are read from their start again: {_UNREADABLE}")
     return found
+
+
+def _places_in(storage: Storage, path: str) -> Iterator[tuple[tuple[str, int], SavedPlace]]:
+    for number, row in enumerate(_rows(storage, path)):
+        if row.get("form") == _FORM and row["tip"] is not None:
+            place = SavedPlace(StateRef(path, number), row["tip"]["segment"], row["tip"]["position"])
+            yield (row["topic"], row["partition"]), place
 
 
 def load_checkpoint(storage: Storage, ref: StateRef, schemas: Mapping[str, pa.Schema]) -> Checkpoint:
@@ -203,5 +215,6 @@ def _index(storage: Storage, path: str) -> list[dict[str, Any]]:
 
 
 def _rows(storage: Storage, path: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(storage.read(path) or b"[]")
+    """Return the rows of an index file. Raises ``ValueError`` for a damaged one, including one without content."""
+    found: list[dict[str, Any]] = json.loads(storage.read(path) or b"")
     return found

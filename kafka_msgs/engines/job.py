@@ -164,7 +164,7 @@ class _Run(Generic[S]):
         return cluster
 
     def _read(self, task: TaskSpec[S], replicas: pa.Table) -> list[TaskResult[S]]:
-        saved = saved_places(task.storage, self.base)
+        saved = saved_places(task.storage, self.base, self.say)
         return self._tasks(task, read_task, plan_tasks(replicas, saved, task.split_bytes))
 
     def _over_states(

@@ -8,9 +8,11 @@ listing is a snapshot: a running broker adds and deletes files. In Kafka the nam
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, get_args
 
@@ -111,7 +113,7 @@ class TransactionalLog(ABC):
 
 @frozen
 class Partition(TransactionalLog):
-    """The directory of a partition, named after its topic and number."""
+    """The directory of a partition, named after its topic and number. Listings of its files raise ``OSError``."""
 
     path: Path
 
@@ -128,19 +130,28 @@ class Partition(TransactionalLog):
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments, ordered by offset."""
-        paths = sorted(path for path in self.path.glob("*.log") if _OFFSET.fullmatch(path.stem))
+        paths = [path for path in self._files(".log") if _OFFSET.fullmatch(path.stem)]
         return tuple(map(Segment, paths, next_offsets(int(path.stem) for path in paths)))
 
     @property
     def snapshots(self) -> tuple[KRaftSnapshot, ...]:
         """The KRaft snapshots, ordered by offset. Only the metadata log has snapshots."""
-        named = ((path, _SNAPSHOT.fullmatch(path.stem)) for path in sorted(self.path.glob("*.checkpoint")))
+        named = ((path, _SNAPSHOT.fullmatch(path.stem)) for path in self._files(".checkpoint"))
         return tuple(KRaftSnapshot(path, int(name["offset"]), int(name["epoch"])) for path, name in named if name)
 
     @property
     def producer_snapshots(self) -> tuple[Path, ...]:
         """The producer snapshot files for ``read_producer_snapshot``, ordered by offset."""
-        return tuple(sorted(path for path in self.path.glob("*.snapshot") if _OFFSET.fullmatch(path.stem)))
+        return tuple(path for path in self._files(".snapshot") if _OFFSET.fullmatch(path.stem))
+
+    def _files(self, ending: str) -> list[Path]:
+        """Return the files whose names have an ending, by name; none if a running broker has deleted the directory.
+
+        ``Path.glob`` would also omit the files of a directory without the permission to list it.
+        """
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return [self.path / name for name in sorted(os.listdir(self.path)) if name.endswith(ending)]
+        return []
 
     def transactions(self) -> TransactionIndex:
         """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""

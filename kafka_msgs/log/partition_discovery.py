@@ -119,11 +119,11 @@ def end_offsets_in(path: Path) -> dict[tuple[str, int], int]:
 
 
 def topic_names(partitions: Iterable[Partition]) -> dict[UUID, str]:
-    """Return topic names by topic id, as far as ``partition.metadata`` files exist."""
+    """Return topic names by topic id, as far as ``partition.metadata`` files exist. Raises ``OSError``."""
     topic_names = {}
     for each in partitions:
         try:
             topic_names[each.metadata().topic_id] = each.topic
-        except (LogFileError, OSError):
+        except (LogFileError, FileNotFoundError):
             continue
     return topic_names

@@ -5,10 +5,11 @@ This module finds the files and reads their batches. ``remote_ranges`` assigns o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from attrs import frozen
 
@@ -130,8 +131,18 @@ def _by_metadata(
 def _by_names(
     tier: Path, layout: RemoteNaming, logs: Mapping[TopicPlace, LocalLogBounds]
 ) -> Mapping[TopicPlace, Sequence[RemoteOffsetRange]]:
-    named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in tier.rglob("*"))
+    named = ((layout.name_of(path.relative_to(tier).as_posix()), path) for path in _files_below(tier))
     return ranges_by_names({name: path.stat().st_size for name, path in named if name is not None}, logs)
+
+
+def _files_below(directory: Path) -> Iterator[Path]:
+    """Yield the files of a directory tree. Raises ``OSError`` for directories that ``Path.rglob`` would omit."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
+    for home, _, names in os.walk(directory, onerror=refuse):
+        yield from (Path(home, name) for name in names)
 
 
 def _segment(tier: Path, layout: RemoteNaming, named: bool, found: RemoteOffsetRange) -> TieredSegment:

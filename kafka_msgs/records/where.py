@@ -24,13 +24,15 @@ from attrs import frozen
 from kafka_msgs.errors import ExpressionError
 from kafka_msgs.records.where_values import COMPARISONS, contains, equals, like, milliseconds
 
-__all__ = ["COLUMNS", "Resolve", "Where", "parse_where", "resolve_fields"]
+__all__ = ["COLUMNS", "UNDECODABLE", "Resolve", "Where", "parse_where", "resolve_fields"]
 
 Resolve: TypeAlias = Callable[[tuple[str, ...]], Any]
-"""Returns the value of a path in a record, or None if it has none."""
+"""Returns the value of a path in a record, None if it has none, or ``UNDECODABLE``."""
 _Test: TypeAlias = Callable[[Resolve], Any]
 """Returns a value, which for a predicate is True, False or, if it is unknown, None."""
 
+UNDECODABLE: Final = object()
+"""A field of a key or a value that cannot be decoded: it is unknown whether it is null, as is any other condition."""
 COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 """The first names of paths. Only the last three have names below them."""
 _FLAT: Final = COLUMNS[:4]
@@ -179,7 +181,7 @@ class _Parser:
         if self._take("IS"):
             is_negated = self._take("NOT")
             self._need("NULL")
-            return lambda resolve: (left.value(resolve) is None) is not is_negated
+            return _negated(_null_test(left)) if is_negated else _null_test(left)
         is_negated = self._take("NOT")
         for word, parse in (
             ("IN", self._in), ("LIKE", self._like), ("CONTAINS", self._contains), ("BETWEEN", self._between)
@@ -282,6 +284,14 @@ def _unquoted(token: _Token) -> str:
     return token.text[1:-1].replace(quote * 2, quote)
 
 
+def _null_test(operand: _Operand) -> _Test:
+    def is_null(resolve: Resolve) -> bool | None:
+        value = operand.value(resolve)
+        return None if value is UNDECODABLE else value is None
+
+    return is_null
+
+
 def _negated(test: _Test) -> _Test:
     def negated(resolve: Resolve) -> bool | None:
         result = test(resolve)
@@ -292,6 +302,8 @@ def _negated(test: _Test) -> _Test:
 
 def resolve_fields(value: Any, names: Sequence[str]) -> Any:
     """Return a nested field of a decoded value, or None if the value has no such field."""
+    if value is UNDECODABLE:
+        return value
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value

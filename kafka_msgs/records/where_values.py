@@ -9,12 +9,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 __all__ = ["COMPARISONS", "contains", "equals", "like", "milliseconds"]
 
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,80}(?:\.\d{0,80})?|\.\d{1,80})(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
@@ -54,7 +55,7 @@ equals: Final = COMPARISONS["="]
 
 def contains(whole: Any, part: Any) -> bool | None:
     """Return whether a text contains a text, or a list an item; None for null and for other values."""
-    if part is None:
+    if not isinstance(part, str | bool) and not _is_number(part):
         return None
     if isinstance(whole, list):
         return any(equals(each, part) for each in whole)
@@ -97,4 +98,4 @@ def milliseconds(text: str) -> int:
     """Return a time in ISO 8601 as milliseconds since the epoch, in UTC without a zone. Raises ``ValueError``."""
     moment = datetime.fromisoformat(text)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return int(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

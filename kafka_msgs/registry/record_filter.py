@@ -1,7 +1,8 @@
 """Selection of records by an expression over their decoded keys, values and headers.
 
 ``records.where`` defines the expressions. A key or a value is decoded with the schemas of a registry if there are any,
-by its message in an internal topic, and else as JSON; its text is compared if the expression names no field of it.
+by its message in an internal topic, and else as JSON. Its text is compared if the expression names no field of it, and
+no schema decodes it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 from kafka_msgs.errors import KafkaMsgsError
 from kafka_msgs.internal_topics.records import TOPICS, TopicRecord, decode_record
 from kafka_msgs.records import ConsumerRecord, Payload
-from kafka_msgs.records.where import Where, parse_where, resolve_fields
+from kafka_msgs.records.where import UNDECODABLE, Where, parse_where, resolve_fields
 from kafka_msgs.registry.json_values import json_form, parse_json
 from kafka_msgs.registry.schemas import SchemaResolver
 from kafka_msgs.registry.serializers import PayloadDeserializer
@@ -28,8 +29,9 @@ _TIME: Final = "timestampMs"
 class RecordFilter:
     """Selects records for which an expression is true. It can be pickled.
 
-    A condition on fields of a key or a value that cannot be decoded is unknown; ``undecoded`` counts these. Raises
-    ``ExpressionError``. The methods raise ``RegistryError`` if the registry does not respond.
+    A condition on fields of a key or a value that cannot be decoded is unknown; ``undecoded`` counts these. A key,
+    value or header without a text is not null, and any comparison with it is unknown. Raises ``ExpressionError``. The
+    methods raise ``RegistryError`` if the registry does not respond.
     """
 
     def __init__(self, expression: str, schemas: SchemaResolver | None = None) -> None:
@@ -94,7 +96,8 @@ class _Fields:
             return _text(value)
         if root not in self._decoded:
             self._decoded[root] = self._decode(root, value)
-        return resolve_fields(self._decoded[root], names)
+        decoded = self._decoded[root]
+        return _text(value) if decoded is UNDECODABLE and not names else resolve_fields(decoded, names)
 
     def _decode(self, root: str, data: Payload) -> Any:
         try:
@@ -103,7 +106,7 @@ class _Fields:
             return self._reader.decode(data)
         except (KafkaMsgsError, ValueError, RecursionError):
             self._reader.undecoded += 1
-            return None
+            return UNDECODABLE
 
     def _message(self, root: str) -> Any:
         """Return a key or a value of an internal topic by its message."""
@@ -115,7 +118,7 @@ class _Fields:
         return message.to_json(record.version if is_value else message.INFO.versions.lowest)
 
 
-def _header(headers: Iterable[Any], name: str) -> str | None:
+def _header(headers: Iterable[Any], name: str) -> str | Payload | None:
     """Return the text of the last header with a name, from pairs or from the rows of a log."""
     found = None
     for each in headers or ():
@@ -124,9 +127,9 @@ def _header(headers: Iterable[Any], name: str) -> str | None:
     return None if found is None else _text(found)
 
 
-def _text(data: Payload) -> str | None:
-    """Return bytes as text, or None if they are not UTF-8."""
+def _text(data: Payload) -> str | Payload:
+    """Return bytes as text, or unchanged if they are not UTF-8: they are not null, but not comparable."""
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        return None
+        return data

@@ -70,6 +70,14 @@ def test_committed_offsets_are_those_that_the_broker_fetches() -> None:
     assert found == fetched != {}
 
 
+def test_a_commit_without_an_offset_has_no_lag(tmp_path: Path) -> None:
+    """Some clients commit -1. The lag would be one more than the log has records."""
+    write_items(tmp_path, 0, [commit_of("orders", -1, group="tea"), commit_of("teas", 4, group="tea")])
+    (group,) = read_groups(partitions_in([tmp_path]), {("orders", 0): 10, ("teas", 0): 10}).groups
+    assert [(each.offset, each.lag, each.ahead) for each in group.offsets] == [(-1, None, None), (4, 6, 0)]
+    assert group.lag == 6
+
+
 def test_groups_are_those_that_the_broker_lists_with_their_kinds_and_states() -> None:
     (answer,) = answers(ListGroupsResponse)
     listed = {each.group_id: (each.group_type, each.group_state) for each in answer.groups}

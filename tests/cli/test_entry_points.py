@@ -31,3 +31,23 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(package: str) -> 
     )
     assert done.returncode == 1
     assert done.stderr == f"the command line needs {package}: pip install 'kafka-msgs[cli]'\n"
+
+
+INTERRUPTED = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Interrupt(MetaPathFinder):
+    def find_spec(self, name, *rest):
+        if name == "kafka_msgs.cli.command_group":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from kafka_msgs.cli import main
+main()
+"""
+
+
+def test_ctrl_c_during_the_start_ends_the_command_without_a_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

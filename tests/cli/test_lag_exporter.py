@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from attrs import evolve
@@ -159,6 +159,9 @@ def test_groups_and_topics_are_selected_by_whole_names(run: Run, broker: Embedde
         ("--listen", "localhost"),
         ("--listen", ":70000"),
         ("--listen", ":0", "--max-lag", "5"),
+        ("--rounds", "2"),
+        ("--end-offsets", __file__),
+        ("--max-seconds", "5m", "--records-only"),
     ],
     ids=" ".join,
 )
@@ -168,6 +171,11 @@ def test_combinations_that_are_refused(run: Run, options: tuple[str, ...]) -> No
 
 def test_files_are_not_served(run: Run) -> None:
     assert "--listen needs --bootstrap-server" in run("lag", "--log-dirs", ".", "--listen", ":0").stderr
+
+
+def test_files_have_no_age_that_a_limit_could_use(run: Run) -> None:
+    result = run("lag", "--log-dirs", ".", "--max-seconds", "5m")
+    assert (result.exit_code, "--max-seconds needs --bootstrap-server" in result.stderr) == (2, True)
 
 
 def families(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
@@ -269,9 +277,39 @@ def test_the_exporter_serves_a_cluster_until_sigterm(topic: str, admin: Admin, b
             found = until_healthy(url)
             assert found["kafka_group_lag_records_sum"][("cluster", "test"), ("group", "served")] == 6
             assert set(found) <= set(DEFINITIONS)
+            with urlopen(Request(url, method="HEAD"), timeout=30) as response:
+                assert (response.status, response.read()) == (200, b"")
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+INTERRUPTED_END = """
+import os, signal
+from kafka_msgs.broker.endpoints.http_server import _Connection
+from kafka_msgs.cli.interruption import interrupt_on_sigterm
+from kafka_msgs.cli.group_commands.lag_exporter import LagExporter, serve
+
+def connection_lost(self, exc, original=_Connection.connection_lost):
+    os.kill(os.getpid(), signal.SIGTERM)
+    original(self, exc)
+
+_Connection.connection_lost = connection_lost
+interrupt_on_sigterm()
+serve(LagExporter(lambda: ([], []), "c1", 60), "127.0.0.1", 0, lambda url: print(url, flush=True))
+"""
+"""An exporter that receives SIGTERM while a connection ends."""
+
+
+def test_sigterm_while_a_connection_ends_stops_the_exporter() -> None:
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED_END], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            with urlopen(f"{process.stdout.readline().strip()}/metrics", timeout=30):
+                pass
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
 
 
 def until_healthy(url: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:

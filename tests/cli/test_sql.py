@@ -188,3 +188,18 @@ def test_an_expression_decodes_registry_payloads(run: Run, tmp_path: Path) -> No
     query = f"SELECT l.offset AS at FROM log('{directory}') l"
     result = run("sql", query, "--where", "value.amount > 1", "--registry", str(tmp_path / "schemas.json"), "--json")
     assert json.loads(result.stdout) == [{"at": 3}, {"at": 4}]
+
+
+def test_an_unreadable_file_is_an_error_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Any:
+        raise PermissionError(13, "Permission denied", "orders.log")
+        yield
+
+    monkeypatch.setattr(LogTable, "rows_of", refuse)
+    result = run("sql", f"SELECT count(*) FROM log('{ORDERS}')")
+    assert (result.exit_code, result.stderr) == (1, "Error: orders.log: Permission denied\n")
+
+
+def test_decimals_are_exact(run: Run) -> None:
+    query = "SELECT 12345678901234567.89::DECIMAL(20, 2) AS a, 0.1::DECIMAL(3, 1) AS b, 5.00::DECIMAL(5, 2) AS c"
+    assert rows(run, query) == [{"a": "12345678901234567.89", "b": 0.1, "c": 5}]

@@ -300,6 +300,22 @@ def test_a_state_of_another_form_or_damaged_is_not_used(tmp_path: Path) -> None:
     assert tables(tmp_path / "out") == from_nothing(topic.home, tmp_path / "fresh")
 
 
+@pytest.mark.parametrize("content", [b"", b'[{"topic": "__cons', b"5", b"[5]", b"\xff"])
+def test_a_damaged_index_of_states_is_not_used(tmp_path: Path, content: bytes) -> None:
+    topic = OffsetsTopic(tmp_path / "logs", Random(4))
+    topic.grow(60)
+    run(topic.write(), tmp_path / "out", history=True)
+    state = head_of(str(tmp_path / "out"))[1].tables["_state"]
+    (index,) = (file for name, file in state.items() if name.endswith("/index.json"))
+    (tmp_path / "out" / index.path).write_bytes(content)
+    said: list[str] = []
+    job = group_offsets_job(history=True)
+    run_job(job, JobInputs.at([topic.home]), str(tmp_path / "out"), local_engine(), say=said.append)
+    assert [line for line in said if index.path in line and "from their start again" in line]
+    found = tables(tmp_path / "out", *TABLES, "history")
+    assert found == from_nothing(topic.home, tmp_path / "fresh", history=True)
+
+
 def test_what_else_is_there_is_not_written_over(tmp_path: Path) -> None:
     topic = OffsetsTopic(tmp_path / "logs", Random(5), id=UUID(int=9))
     topic.grow(5)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from kafka_msgs.log.log_directory import Partition
-from kafka_msgs.log.partition_discovery import end_offset_of, end_offsets_of, partitions_in
+from kafka_msgs.log.partition_discovery import end_offset_of, end_offsets_of, partitions_in, topic_names
 from kafka_msgs.log.segment import Segment
 from kafka_msgs.records import BatchBuilder, BatchHeader
+from tests.support.unreadable import forbid_listing
 
 
 def partition(directory: Path, name: str, base_offset: int) -> Partition:
@@ -37,6 +39,28 @@ def test_a_partition_that_is_deleted_meanwhile_has_no_end(tmp_path: Path, monkey
 
     monkeypatch.setattr(Partition, "segments", property(as_listed))
     assert end_offsets_of([kept, deleted]) == {("orders", 0): 2}
+
+
+def test_a_partition_that_cannot_be_listed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = partition(tmp_path, "orders-0", 0)
+    forbid_listing(monkeypatch, orders.path)
+    for listing in ("segments", "snapshots", "producer_snapshots"):
+        with pytest.raises(PermissionError):
+            getattr(orders, listing)
+    with pytest.raises(PermissionError):
+        end_offsets_of(partitions_in([tmp_path]))
+
+
+def test_a_topic_id_that_cannot_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = partition(tmp_path, "orders-0", 0)
+    assert topic_names([orders]) == {}
+
+    def refuse(_: Partition) -> NoReturn:
+        raise PermissionError
+
+    monkeypatch.setattr(Partition, "metadata", refuse)
+    with pytest.raises(PermissionError):
+        topic_names([orders])
 
 
 def test_a_log_directory_with_another_log_file_is_no_partition(tmp_path: Path) -> None:

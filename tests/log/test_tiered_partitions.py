@@ -20,6 +20,7 @@ from kafka_msgs.log.tiered_partitions import TieredPartition, tiered_partitions
 from kafka_msgs.records import RecordBatch
 from tests.support.recordings import REMOTE_TIER
 from tests.support.tiers import as_aiven, finished, write_metadata
+from tests.support.unreadable import forbid_listing
 
 TIER, LOG = REMOTE_TIER / "tier", REMOTE_TIER / "log"
 METADATA_LOG: Final = LOG / "__remote_log_metadata-0" / f"{0:020}.log"
@@ -67,6 +68,12 @@ def test_a_table_has_the_rows_that_consumers_get(isolation: Isolation, tmp_path:
     table = TieredTable(tiered_partitions(tier, metadata=LOG), columns=["file"])
     told = [row for row in pa.table(table).to_pylist() if row["_error"]]
     assert [(row["file"], row["_error"]) for row in told] == [(str(gone), f"{gone} at byte 0: the file is not there")]
+
+
+def test_a_directory_of_the_tier_that_cannot_be_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid_listing(monkeypatch, next(path for path in TIER.iterdir() if path.is_dir()))
+    with pytest.raises(PermissionError):
+        tiered_partitions(TIER, log=LOG)
 
 
 def test_batches_are_read_from_an_offset_on() -> None:

@@ -306,3 +306,16 @@ def test_labels_that_no_row_has_are_omitted_and_unknown_values_are_empty() -> No
     (lag, *_) = lag_metrics(rows)
     labels = {"group": "g", "topic": "t", "partition": "0", "client_id": "", "member_host": "/::1"}
     assert lag.samples[0].labels == labels
+
+
+def test_a_series_has_the_value_of_the_latest_commit() -> None:
+    """With an unknown number of partitions of __consumer_offsets, a group may have two commits for a partition."""
+    place = {"group": "g", "topic": "t", "partition": 0}
+    rows = [
+        {**place, "lag": 9, "commitTimestamp": 5},
+        {**place, "lag": 1, "commitTimestamp": 7},
+        {**place, "lag": None, "commitTimestamp": None},
+        {**place, "partition": 1, "lag": 4, "commitTimestamp": 1},
+    ]
+    (lag, *_) = lag_metrics(rows)
+    assert [(sample.labels["partition"], sample.value) for sample in lag.samples] == [("0", 1), ("1", 4)]

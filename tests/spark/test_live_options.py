@@ -346,3 +346,35 @@ def test_the_value_of_an_unknown_option_that_may_be_a_secret_is_not_shown(broker
     with pytest.raises(OptionError, match=f"option {name}: there is no such option") as caught:
         source(broker, **{name: "hush"}).schema()
     assert "hush" not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("startingOffsets", '{"events": {"0": 1}, "events": {"1": 2}}'),
+        ("startingOffsets", '{"events": {"0": 1, "00": 2}}'),
+        ("startingOffsetsByTimestamp", '{"events": {"0": 1, "0": 2}}'),
+    ],
+)
+def test_an_offset_that_another_one_would_replace_is_refused(broker: EmbeddedBroker, name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=name):
+        source(broker, **{name: value}).reader(NONE)
+
+
+@pytest.mark.parametrize("value", ["{}", '{"events": []}', '{"events": [1.5]}', '{"events": [-1]}', "[" * 100_000])
+def test_an_assignment_names_partitions(broker: EmbeddedBroker, value: str) -> None:
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "assign": value}
+    with pytest.raises(OptionError, match="assign"):
+        KafkaLiveSource(options).reader(NONE)
+
+
+@pytest.mark.parametrize("offset", [31, 2**63])
+def test_a_start_after_the_end_of_a_table_is_lost_data(broker: EmbeddedBroker, offset: int) -> None:
+    """For example a topic that was created again since the offset was stored."""
+    starting = json.dumps({TOPIC: {"0": offset}})
+    with pytest.raises(OffsetPositionError, match=f"it ends at offset 30, before offset {offset}"):
+        source(broker, startingOffsets=starting).reader(NONE).partitions()
+    kept = source(broker, startingOffsets=starting, failOnDataLoss="false").reader(NONE).partitions()
+    assert [each.value.place.partition for each in kept] == [1]
+    bounded = source(broker, startingOffsets=starting, endingTimestamp="5000").reader(NONE).partitions()
+    assert [each.value.place.partition for each in bounded] == [1]

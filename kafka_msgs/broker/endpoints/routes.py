@@ -108,10 +108,12 @@ class Router:
 
     def _handled(self, request: HttpRequest) -> object:
         parts = [unquote(part) for part in urlsplit(request.target).path.strip("/").split("/")]
+        # A HEAD request gets the response to GET; the server omits its body.
+        method = "GET" if request.method == "HEAD" else request.method
         methods = []
         for route, pattern in self._routes:
             variables = _match(pattern, parts)
-            if variables is not None and route.method == request.method:
+            if variables is not None and route.method == method:
                 return route.handle(evolve(request, path=variables))
             if variables is not None:
                 methods.append(route.method)

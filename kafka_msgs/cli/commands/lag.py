@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,8 +132,7 @@ def _listen(options: LagOptions, cluster: ClusterOptions) -> None:
             return lags.rows(), list(source.problems)
 
         exporter = LagExporter(collect, name, options.refresh)
-        with suppress(KeyboardInterrupt):
-            serve(exporter, *options.listen, lambda url: echo(f"Metrics are at {url}/metrics"))
+        serve(exporter, *options.listen, lambda url: echo(f"Metrics are at {url}/metrics"))
 
 
 def _rounds(ask: Callable[[], Rows], show: Callable[[Rows], None], options: LagOptions) -> Rows:

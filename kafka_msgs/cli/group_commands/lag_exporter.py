@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -106,14 +108,20 @@ class LagExporter:
 
 
 def serve(exporter: LagExporter, host: str, port: int, started: Callable[[str], None]) -> None:
-    """Serve the exporter until the process is interrupted. ``started`` receives its URL.
+    """Serve the exporter until the process receives SIGINT or SIGTERM. ``started`` receives its URL.
 
     Raises ``BrokerStartError`` if the address is unavailable, and ``MissingExtraError``.
     """
-    asyncio.run(_serve(exporter, host, port, started))
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_serve(exporter, host, port, started))
 
 
 async def _serve(exporter: LagExporter, host: str, port: int, started: Callable[[str], None]) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # An exception from a signal handler could interrupt any callback, such as the end of a connection.
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     server = HttpServer(host, port, Router(exporter.routes(), _report_bug).respond)
     try:
         started(server.url)

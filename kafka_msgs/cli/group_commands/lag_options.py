@@ -67,7 +67,11 @@ class LagOptions:
         rules = (
             (from_files and self.watch is not None, "--watch needs --bootstrap-server"),
             (from_files and self.listen is not None, "--listen needs --bootstrap-server"),
+            (from_files and self.max_seconds is not None, "--max-seconds needs --bootstrap-server"),
             (with_report and not from_files, "--report needs --log-dirs"),
+            (self.end_offsets is not None and not from_files, "--end-offsets needs --log-dirs"),
+            (self.rounds is not None and self.watch is None, "--rounds needs --watch"),
+            (self.max_seconds is not None and self.records_only, "--max-seconds excludes --records-only"),
             (self.listen is not None and self.watch is not None, "expected --listen or --watch, not both"),
             (self.listen is not None and self._has_limits, "--listen excludes --max-lag, --max-seconds and --rounds"),
             (

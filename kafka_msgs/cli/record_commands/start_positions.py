@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -19,6 +18,7 @@ from kafka_msgs.cli.render.output import CommandError, echo
 from kafka_msgs.client.client import Client
 from kafka_msgs.client.cluster_metadata import TopicPartition
 from kafka_msgs.client.consumer import Consumer
+from kafka_msgs.records.where_values import milliseconds
 
 __all__ = ["Start", "assign", "parse_start"]
 
@@ -38,12 +38,11 @@ def parse_start(ctx: click.Context, param: click.Parameter, value: str | None) -
     if value is None or _START.fullmatch(value):
         return value
     try:
-        moment = datetime.fromisoformat(value.removeprefix("@"))
+        time = milliseconds(value.removeprefix("@"))
     except ValueError:
         reason = f"{value!r} is not beginning, end, an offset, -N for the last N, or @ with milliseconds or a time"
         raise click.BadParameter(reason, ctx, param) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return f"@{max(0, int(moment.timestamp() * 1000))}"
+    return f"@{max(0, time)}"
 
 
 def assign(client: Client, consumer: Consumer, topics: Sequence[str], partitions: Collection[int], start: str) -> Start:

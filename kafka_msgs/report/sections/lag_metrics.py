@@ -48,6 +48,7 @@ def lag_metrics(rows: Rows, totals: Rows = (), *, partition: str = "partition") 
     number. ``totals`` has the rows of ``topic_totals`` for all partitions, if ``rows`` is only a subset.
     """
     totals = totals or topic_totals(rows)
+    rows = _latest(rows, partition)
     numbered = [{**row, "statusNumber": _number(row.get("status"))} for row in rows]
     labels = {"client_id": "clientId", "member_host": "clientHost", "partition": partition}
     statuses = [{"group": name, "statusNumber": _number(found)} for name, found in worst_status(rows).items()]
@@ -58,6 +59,23 @@ def lag_metrics(rows: Rows, totals: Rows = (), *, partition: str = "partition") 
         *metrics_of(group_totals(totals), _OF_GROUPS),
         *metrics_of(totals, _OF_TOPICS),
     )
+
+
+def _latest(rows: Rows, partition: str) -> Rows:
+    """Return the row with the latest commit of each group in each partition: a series has one value.
+
+    There may be several if the number of partitions of ``__consumer_offsets`` is unknown, because none is stale then.
+    """
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        place = row["group"], row["topic"], row[partition]
+        found[place] = max(found.get(place, row), row, key=_commit_time)
+    return list(found.values())
+
+
+def _commit_time(row: Row) -> int:
+    found = row.get("commitTimestamp", row.get("commitTimestampMs"))
+    return -1 if found is None else int(found)
 
 
 def topic_totals(rows: Rows) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafka_msgs.client import ClientConfig
+from kafka_msgs.client import ClientConfig, TopicPartition
 from kafka_msgs.client.consumer import Consumer
 from kafka_msgs.errors import DeadlineError, OffsetPositionError
 from kafka_msgs.spark.sources.live_limits import LiveOffsetRange, TaskLimits, TriggerLimits
@@ -193,9 +193,14 @@ class LiveReader(LiveReading, DataSourceReader):
         try:
             start = topics.resolved(self.starting, skips_late=self.skips_late)
             end = topics.resolved(self.ending)
-            return self.ranges(start, {place: max(end[place], start[place]) for place in start})
+            return self.ranges(start, {place: self._end(place, first, end[place]) for place, first in start.items()})
         finally:
             topics.close()
+
+    def _end(self, place: TopicPartition, start: int, end: int) -> int:
+        """Return the end of a range, which may be empty. It is before a given start for which records were lost."""
+        is_given = self.starting.offsets.get(place, LATEST) >= 0 and self.ending.at(place) == LATEST
+        return end if is_given else max(start, end)
 
 
 class LiveStreamReader(LiveReading, DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -6,9 +6,9 @@ offsets. A position in Spark's checkpoint is ``{"topic": {"partition": offset}}`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import starmap
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -18,7 +18,7 @@ from kafka_msgs.client import Client, ClientConfig, TopicPartition
 from kafka_msgs.client.consumer.offsets import list_offsets
 from kafka_msgs.errors import OptionError
 from kafka_msgs.messages.metadata_request import MetadataRequest
-from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, offsets_in
+from kafka_msgs.spark.sources.offset_options import EARLIEST, LATEST, StartingOffsets, offsets_in, parse_object
 from kafka_msgs.spark.sources.options import Options
 
 __all__ = ["LiveSubscription", "LiveTopics", "Offsets", "from_json"]
@@ -52,10 +52,12 @@ class LiveSubscription:
 
 def _assigned(options: Options, text: str) -> tuple[TopicPartition, ...]:
     try:
-        found = {topic: [int(each) for each in numbers] for topic, numbers in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
+        found = [(topic, number) for topic, numbers in parse_object(text).items() for number in numbers]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        found = []
+    if not found or any(type(number) is not int or number < 0 for _, number in found):
         options.refuse("assign", 'partitions such as {"topic": [0, 1]} are needed')
-    return tuple(TopicPartition(topic, number) for topic, numbers in found.items() for number in numbers)
+    return tuple(starmap(TopicPartition, found))
 
 
 class LiveTopics:

@@ -20,7 +20,17 @@ from kafka_msgs.filesystems.path_resolution import LogFile
 from kafka_msgs.log.segment import LARGEST, Segment
 from kafka_msgs.spark.sources.options import Options
 
-__all__ = ["EARLIEST", "LATEST", "OffsetBounds", "Place", "StartingOffsets", "limit_offsets", "offsets_in", "to_json"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "OffsetBounds",
+    "Place",
+    "StartingOffsets",
+    "limit_offsets",
+    "offsets_in",
+    "parse_object",
+    "to_json",
+]
 
 Place: TypeAlias = tuple[str, int]
 """A partition: its topic and its number."""
@@ -107,7 +117,7 @@ def _parsed(kind: str, text: str, default: int) -> StartingOffsets:
         return StartingOffsets(_time(int(text) if _TIME.fullmatch(text) else -1))
     if kind == "Offsets" and text.lower() in _NAMES:
         return StartingOffsets(_NAMES[text.lower()])
-    found = offsets_in(json.loads(text))
+    found = offsets_in(parse_object(text))
     if kind == "Offsets":
         return StartingOffsets(default, found)
     return StartingOffsets(default, times={place: _time(number) for place, number in found.items()})
@@ -151,14 +161,27 @@ class OffsetBounds:
                     raise position.error(source, f"there is no partition {topic}-{number}")
 
 
+def parse_object(text: str) -> Any:
+    """Return a JSON value. Raises ``ValueError``, including for a name that an object contains twice."""
+
+    def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name appears twice")
+        return found
+
+    return json.loads(text, object_pairs_hook=unique)
+
+
 def offsets_in(value: Any) -> dict[Place, int]:
     """Return the offsets in a JSON object. Raises ``ValueError``, ``AttributeError`` or ``TypeError``."""
     found: dict[Place, int] = {}
     for topic, partitions in value.items():
         for partition, offset in partitions.items():
-            if type(offset) is not int:
-                raise TypeError(f"{offset!r} is not an offset")
-            found[topic, int(partition)] = offset
+            number = int(partition)
+            if type(offset) is not int or str(number) != partition:
+                raise TypeError(f"{partition!r} is not a partition, or {offset!r} is not an offset")
+            found[topic, number] = offset
     return found
 
 
