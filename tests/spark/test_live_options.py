@@ -368,6 +368,16 @@ def test_an_assignment_names_partitions(broker: EmbeddedBroker, value: str) -> N
         KafkaLiveSource(options).reader(NONE)
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [('{"events": [0, 2]}', "events-2.*there is no such partition"), ('{"no": [0]}', "no-0.*there is no such topic")],
+)
+def test_an_assigned_partition_that_does_not_exist_is_named(broker: EmbeddedBroker, value: str, reason: str) -> None:
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "assign": value}
+    with pytest.raises(OptionError, match=f"assign.*{reason}"):
+        KafkaLiveSource(options).reader(NONE).partitions()
+
+
 @pytest.mark.parametrize("offset", [31, 2**63])
 def test_a_start_after_the_end_of_a_table_is_lost_data(broker: EmbeddedBroker, offset: int) -> None:
     """For example a topic that was created again since the offset was stored."""

@@ -69,21 +69,27 @@ class LiveTopics:
         self._committed = committed
 
     def partitions(self) -> list[TopicPartition]:
-        """Return the current partitions of the subscription. Raises ``OptionError`` for a topic that does not exist."""
+        """Return the current partitions of the subscription.
+
+        Raises ``OptionError`` for a topic or an assigned partition that does not exist.
+        """
         wanted = self._subscription
         found = {topic.name: topic for topic in self._client.call(MetadataRequest(topics=None)).topics if topic.name}
         # As in a consumer, a pattern does not match internal topics.
         known = [name for name, topic in found.items() if not topic.is_internal] if wanted.pattern is not None else []
         names = [name for name in known if re.fullmatch(wanted.pattern or "", name)]
-        for name in (*wanted.topics, *(place.topic for place in wanted.partitions)):
+        counts = {name: len(topic.partitions) for name, topic in found.items()}
+        for name in wanted.topics:
             if name not in found:
                 raise OptionError(source="kafka-live", option="subscribe", value=name, reason="there is no such topic")
+        for topic, number in wanted.partitions:
+            if number >= counts.get(topic, 0):
+                reason = "there is no such partition" if topic in found else "there is no such topic"
+                raise OptionError(source="kafka-live", option="assign", value=f"{topic}-{number}", reason=reason)
         if wanted.partitions:
             return sorted(wanted.partitions)
         return [
-            TopicPartition(name, number)
-            for name in sorted({*wanted.topics, *names})
-            for number in range(len(found[name].partitions))
+            TopicPartition(name, number) for name in sorted({*wanted.topics, *names}) for number in range(counts[name])
         ]
 
     def _offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
