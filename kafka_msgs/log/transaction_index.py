@@ -132,11 +132,14 @@ def _mark_at(data: Mapped, at: BatchStart) -> TransactionMark | None:
 
 
 def _mark_of(batch: AnyBatch) -> TransactionMark | None:
-    """Return the mark of a batch, or None for a damaged control batch. Reading its records reports the damage."""
+    """Return the mark of a batch, or None for a damaged control batch. Reading its records reports the damage.
+
+    An empty control batch has none: compaction has removed its marker, after all records of the transaction.
+    """
     if not isinstance(batch, RecordBatch) or not batch.is_transactional:
         return None
     try:
         end = next((record.type for record in batch.control_records()), None)
     except RecordError:
         return None
-    return TransactionMark(batch.producer_id, batch.base_offset, end)
+    return None if batch.is_control and end is None else TransactionMark(batch.producer_id, batch.base_offset, end)

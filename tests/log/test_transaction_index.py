@@ -8,6 +8,7 @@ import pytest
 
 from kafka_msgs import EndTxnMarker, ListOffsetsResponse
 from kafka_msgs.errors import LogFileError, OptionError
+from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
@@ -107,6 +108,15 @@ def test_a_transaction_whose_control_record_is_damaged_counts_as_open(tmp_path: 
     assert partition.transactions() == TransactionIndex({}, last_stable_offset=0)
     (fault,) = partition.walk_batches(isolation="read_committed")
     assert isinstance(fault, LogFileError)
+
+
+def test_an_empty_control_batch_begins_no_transaction(tmp_path: Path) -> None:
+    empty = BatchBuilder(BatchHeader(producer_id=9, producer_epoch=0, transactional=True, control=True)).build()
+    torn = b"garbage" * 10 + batch(3, plain=True)
+    partition = partition_of(tmp_path, (0, empty + batch(1, plain=True)), (2, torn + empty + batch(4, plain=True)))
+    assert partition.transactions() == TransactionIndex()
+    found = skip_faults(partition.walk_batches(isolation="read_committed"))
+    assert [each.base_offset for each in found if not each.is_control] == [1, 3, 4]
 
 
 def test_transactions_behind_damage_are_found(tmp_path: Path) -> None:
