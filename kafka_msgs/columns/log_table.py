@@ -238,11 +238,11 @@ class BatchSelection:
 
     def limits(self, stop: int = RunLimits().stop) -> RunLimits:
         """Return limits of runs that select most batches before the byte ``stop`` without examining each one."""
-        stable = self.transactions.last_stable_offset
+        hidden_from = self.transactions.hidden_from
         return RunLimits(
             stop=stop,
             without=(0 if self.control else CONTROL) | (TRANSACTIONAL if self.transactions.aborted else 0),
-            last=2**63 - 1 if stable is None else stable - 1,
+            last=2**63 - 1 if hidden_from is None else hidden_from - 1,
         )
 
     def has(self, item: Item) -> bool:

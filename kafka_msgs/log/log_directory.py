@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
@@ -155,7 +155,9 @@ class Partition(TransactionalLog):
 
     def transactions(self) -> TransactionIndex:
         """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""
-        return find_transactions(segment.path for segment in self.segments)
+        segments = self.segments
+        end = segments[-1].end_offset() if segments else None
+        return evolve(find_transactions(segment.path for segment in segments), end=end)
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         for segment in self.segments:

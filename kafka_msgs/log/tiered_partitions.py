@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.errors import JobPathError, LogFileError
 from kafka_msgs.log.file_scan import AnyBatch, walk_log
@@ -27,7 +27,7 @@ from kafka_msgs.log.remote_ranges import (
     ranges_by_names,
     read_remote_log,
 )
-from kafka_msgs.log.segment import LARGEST
+from kafka_msgs.log.segment import LARGEST, Segment
 from kafka_msgs.log.small_files import LOG_STARTS, read_offset_checkpoint
 from kafka_msgs.log.transaction_index import TransactionIndex, TransactionMark, replay_marks, walk_marks
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
@@ -76,8 +76,10 @@ class TieredPartition(TransactionalLog):
 
     def transactions(self) -> TransactionIndex:
         """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""
-        numbered = enumerate(self.segments)
-        return replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
+        numbered, last = enumerate(self.segments), self.segments[-1]
+        end = Segment(last.path).end_offset() if last.remote is None else None
+        found = replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
+        return evolve(found, end=end)
 
     def _walk(self, from_offset: int, options: ReadOptions) -> Iterator[AnyBatch | LogFileError]:
         for segment in self.segments:

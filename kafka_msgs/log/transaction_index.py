@@ -38,15 +38,22 @@ class TransactionIndex:
 
     ``aborted`` maps producer ids to the first and last offset of each aborted transaction, in order.
     ``last_stable_offset`` is the first offset of the earliest transaction that is still open at the end of the log, or
-    None without an open transaction.
+    None without an open transaction. ``end`` is the offset up to which the transactions are known, None for all:
+    a broker may add batches of other transactions before the log is read.
     """
 
     aborted: dict[int, list[tuple[int, int]]] = field(factory=dict)
     last_stable_offset: int | None = None
+    end: int | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def hidden_from(self) -> int | None:
+        """The offset from which all batches are hidden, or None."""
+        return min((each for each in (self.last_stable_offset, self.end) if each is not None), default=None)
 
     def is_hidden(self, batch: AnyBatch) -> bool:
         """Return whether ``batch`` is hidden from a consumer that reads only committed records."""
-        if self.last_stable_offset is not None and batch.last_offset >= self.last_stable_offset:
+        if (hidden_from := self.hidden_from) is not None and batch.last_offset >= hidden_from:
             return True
         if not isinstance(batch, RecordBatch) or not batch.is_transactional or batch.is_control:
             return False

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_msgs import EndTxnMarker, ListOffsetsResponse
+from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import Partition
@@ -116,7 +117,23 @@ def test_an_empty_control_batch_begins_no_transaction(tmp_path: Path) -> None:
     partition = partition_of(tmp_path, (0, empty + batch(1, plain=True)), (2, torn + empty + batch(4, plain=True)))
     assert partition.transactions() == TransactionIndex()
     found = skip_faults(partition.walk_batches(isolation="read_committed"))
-    assert [each.base_offset for each in found if not each.is_control] == [1, 3, 4]
+    assert [each.last_offset for each in found] == [0, 1, 3, 0, 4]
+
+
+@pytest.mark.parametrize("rolls", [False, True])
+def test_batches_written_after_the_transactions_were_read_are_hidden(tmp_path: Path, *, rolls: bool) -> None:
+    home = tmp_path / "orders-0"
+    home.mkdir()
+    partition = partition_of(home, (0, batch(0, plain=True) + batch(1, plain=True)))
+    table = LogTable(home, columns=["offset"], isolation="read_committed")
+    (rows,), batches = table.segments(), partition.walk_batches(isolation="read_committed")
+    with partition.segments[0].path.open("ab") as growing:
+        growing.write(b"" if rolls else batch(2) + batch(3, end=ControlType.ABORT) + batch(4))
+    if rolls:
+        partition_of(home, (2, batch(2) + batch(3, end=ControlType.ABORT) + batch(4)))
+    assert [offset for found in rows.rows for offset in found["offset"].to_pylist()] == [0, 1]
+    assert [each.last_offset for each in skip_faults(batches)] == [0, 1]
+    assert offsets(partition, isolation="read_committed") == [0, 1]
 
 
 def test_transactions_behind_damage_are_found(tmp_path: Path) -> None:
