@@ -21,6 +21,7 @@ from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.log.log_directory import Partition
 from kafka_msgs.log.partition_discovery import Progress, partitions_in
+from kafka_msgs.log.segment import LARGEST
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
 from kafka_msgs.suggestions import similar_names
@@ -109,6 +110,8 @@ class SegmentRows:
     path: Path
     transactions: TransactionIndex
     """The transactions whose records are left out."""
+    closed: bool
+    """Whether another segment follows, so that zeros at the end are damage."""
 
     @property
     def rows(self) -> Iterator[Any]:
@@ -182,9 +185,13 @@ class LogTable:
         for each in self._partitions:
             transactions = each.transactions() if self._committed else TransactionIndex()
             for segment in each.segments:
-                own = transactions.between(segment.base_offset, segment.end)
                 yield SegmentRows(
-                    table=self, topic=each.topic, partition=each.partition, path=segment.path, transactions=own
+                    table=self,
+                    topic=each.topic,
+                    partition=each.partition,
+                    path=segment.path,
+                    transactions=transactions.between(segment.base_offset, segment.end),
+                    closed=segment.end < LARGEST,
                 )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -219,7 +226,7 @@ class LogTable:
 
     def _batches(self, segment: SegmentRows) -> Iterator[Item]:
         selection = BatchSelection(segment.transactions, self._control)
-        for item in walk_runs(FileScan(segment.path, self._options), selection.limits()):
+        for item in walk_runs(FileScan(segment.path, self._options, closed=segment.closed), selection.limits()):
             self.progress.read(item.position)
             if selection.has(item):
                 yield item

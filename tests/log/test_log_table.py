@@ -86,6 +86,18 @@ def test_damage_is_a_row_between_the_others(tmp_path: Path) -> None:
     assert any(row["_error"] is None for row in found)
 
 
+def test_zeros_at_the_end_are_damage_in_a_closed_segment(tmp_path: Path) -> None:
+    home = tmp_path / "orders-0"
+    shutil.copytree(GROUP_LOGS / "orders-0", home)
+    files = sorted(home.glob("*.log"))
+    for file in (files[1], files[-1]):
+        with file.open("ab") as written:
+            written.write(bytes(4000))
+    found = rows_of(LogTable(tmp_path, columns=["offset", "file"]))
+    assert [row["file"] for row in found if row["_error"]] == [str(files[1])]
+    assert found == read(KafkaLogSource, tmp_path, columns="offset,file")
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_program_takes_a_log_as_a_table(program: Callable[[Any], list[dict[str, Any]]]) -> None:
     table = LogTable(GROUP_LOGS / "orders-0", GROUP_LOGS / "payments-0")

@@ -7,7 +7,8 @@ batches, and damage that may have contained records of it. ``kafka_msgs.columns`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from kafka_msgs.filesystems.path_resolution import GONE
 from kafka_msgs.filesystems.segment_lookup import copy_of_part
 from kafka_msgs.log.batch_runs import Item, RunLimits, walk_runs
 from kafka_msgs.log.faults import skip_faults
-from kafka_msgs.log.file_scan import AnyBatch, FileScan, walk_log
+from kafka_msgs.log.file_scan import AnyBatch, FileScan
 from kafka_msgs.log.segment import stated_offset
 from kafka_msgs.message import Message
 from kafka_msgs.records import DEFAULT_READ_OPTIONS, ReadOptions, RecordBatch
@@ -154,7 +155,8 @@ class PartRows:
             transactions = follow(transactions)
         selection = BatchSelection(transactions, self._reading.control)
         limits = selection.limits(self._part.end - self._shift)
-        return filter(selection.has, _walk_range(path, options, self._part.offsets, start, limits))
+        walk = partial(FileScan, path, options, closed=self._part.closed)
+        return filter(selection.has, _walk_range(walk, self._part.offsets, start, limits))
 
     def handle_fault(self, fault: LogFileError) -> Iterator[pa.RecordBatch]:
         """Handle damage according to the mode: yield a row that reports it, raise it, or skip it."""
@@ -167,7 +169,7 @@ class PartRows:
 
 
 def _walk_range(
-    path: Path, options: ReadOptions, offsets: OffsetRange | None, start: int, limits: RunLimits
+    walk: Callable[..., FileScan], offsets: OffsetRange | None, start: int, limits: RunLimits
 ) -> Iterator[Item]:
     """Yield the batches of a file, from a byte on, that may contain records of a range, and the damage between them.
 
@@ -176,18 +178,18 @@ def _walk_range(
     result depends only on the file and the range, not on the precision of the start position.
     """
     if offsets is None:
-        yield from walk_runs(FileScan(path, options, start=start), limits)
+        yield from walk_runs(walk(start=start), limits)
         return
     first = start
     # Damage before the last batch that starts at or before the range is not in the range.
-    batches: Iterator[AnyBatch] = skip_faults(walk_log(path, options, start=start))
+    batches: Iterator[AnyBatch] = skip_faults(walk(start=start))
     for batch in batches:
         if batch.position >= limits.stop or stated_offset(batch) > offsets.start:
             break
         first = batch.position
     # The batches around the last offset of the range are yielded one by one, because the range ends there.
     within = evolve(limits, first=max(offsets.start, limits.first), last=min(offsets.end - 2, limits.last))
-    yield from _within(walk_runs(FileScan(path, options, start=first), within), offsets)
+    yield from _within(walk_runs(walk(start=first), within), offsets)
 
 
 def _within(items: Iterable[Item], offsets: OffsetRange) -> Iterator[Item]:

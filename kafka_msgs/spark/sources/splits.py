@@ -71,6 +71,8 @@ class FilePart:
     """The transactions whose records are hidden. If it is a trail, the task that reads the part follows it."""
     may_be_cut: bool = False
     """Whether an incomplete last batch is accepted, because a broker may still be writing it."""
+    closed: bool = False
+    """Whether another segment follows, so that zeros at the end are damage."""
 
     @property
     def size(self) -> int:
@@ -126,7 +128,7 @@ def _part(file: LogFile, end: int, lookup: Segment, wanted: OffsetRange) -> File
     with suppress(FileNotFoundError):
         start = lookup.position_of(wanted.start) if begins else 0
         stop = lookup.position_after(wanted.end) if ends else file.size
-    return FilePart(file, start, stop, wanted if begins or ends else None)
+    return FilePart(file, start, stop, wanted if begins or ends else None, closed=end < LARGEST)
 
 
 def splits_of(parts: Iterable[FilePart], split_bytes: int) -> list[tuple[FilePart, ...]]:
