@@ -90,7 +90,7 @@ class BatchTableWriter:
         if self.waiting.num_rows:
             outcomes, order = pc.fill_null(self.waiting["outcome"], _OPEN), pc.add(self.waiting["outOfOrder"], late)
             rows = replaced(self.waiting, outcome=outcomes, outOfOrder=order)
-            self._write_file(rows, f"{self._range.log}-{_OPEN}", is_open=True)
+            self._write_file(rows, f"{self._range.stem}-{_OPEN}", is_open=True)
 
     def _write(self, rows: pa.Table) -> None:
         rows = rows.sort_by([("segment", "ascending"), ("offset", "ascending")])

@@ -67,7 +67,7 @@ class HistoryWriter:
         """Write the rows of open transactions."""
         if self.waiting.num_rows:
             outcome = pa.repeat(pa.scalar(_OPEN), self.waiting.num_rows)
-            with self._new_file(f"{self._range.log}-{_OPEN}", is_open=True) as writer:
+            with self._new_file(f"{self._range.stem}-{_OPEN}", is_open=True) as writer:
                 writer.write(replaced(self.waiting, outcome=outcome))
 
     def _add(self, rows: pa.Table, markers: pa.Table) -> None:

@@ -7,6 +7,7 @@ and a saved state continues in the next run. Engines know nothing about the reco
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, Generic, Protocol, TypeVar
 from urllib.parse import quote
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 PROBLEMS_TABLE: Final = "problems"
+_LONGEST: Final = 190
+"""The longest start of a file name. File names may have 255 bytes, and topics 249."""
 REPORT_ROWS: Final = 50
 """The number of rows of a table that are kept for the report."""
 
@@ -56,13 +59,19 @@ class LogRange:
 
     @property
     def log(self) -> str:
-        """The name of the partition in file names. It starts with the number: table readers skip underscores."""
+        """The name of the partition in manifests. It starts with the number: table readers skip underscores."""
         return f"{self.number}-{quote(self.topic, safe='')}"
+
+    @property
+    def stem(self) -> str:
+        """The start of the names of the partition's files: ``log``, with a digest instead of the end of a long name."""
+        name = self.log
+        return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 17]}-{sha256(name.encode()).hexdigest()[:16]}"
 
     @property
     def part(self) -> str:
         """The stem of the files that the range adds to tables."""
-        return f"{self.log}-{self.start:020}-{self.sequence}"
+        return f"{self.stem}-{self.start:020}-{self.sequence}"
 
     @property
     def first_offset(self) -> int:

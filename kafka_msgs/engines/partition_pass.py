@@ -99,7 +99,7 @@ class Problems:
         """Write the problems after the last record."""
         self.close()
         if self.tail.num_rows:
-            with self._new_file(f"{self.range.log}-open", is_open=True) as writer:
+            with self._new_file(f"{self.range.stem}-open", is_open=True) as writer:
                 writer.write(self.tail)
 
     def abandon(self) -> None:

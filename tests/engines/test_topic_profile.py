@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
@@ -263,3 +265,23 @@ def test_a_log_without_records_gives_empty_tables(tmp_path: Path) -> None:
             schema.names
         )
     assert {section.title for section in ran.report.sections} >= {"Topics", "Codecs", "Problems"}
+
+
+def test_topics_with_long_names_and_with_numbers_as_names(tmp_path: Path) -> None:
+    names = {"7", "007", "x" * 249, "x" * 248 + "y"}
+    logs, out = tmp_path / "logs", tmp_path / "out"
+    for number, topic in enumerate(sorted(names)):
+        home = logs / f"{topic}-0"
+        shutil.copytree(GROUP_LOGS / f"orders-{number % 2}", home)
+        (home / "partition.metadata").unlink()
+    for _ in range(2):
+        Ran(logs, out)
+        # Without the type of the column, some readers take both 7 and 007 for the number 7.
+        for name in ("batches", "profile"):
+            place = out / "current" / name
+            with_polars = pl.read_parquet(place, hive_schema={"topic": pl.String})
+            files = f"read_parquet('{place}/**/*.parquet', hive_types={{'topic': VARCHAR}})"
+            assert set(with_polars["topic"]) == names
+            with_duckdb = duckdb.execute(f"SELECT DISTINCT topic FROM {files}").fetchall()
+            assert set(with_duckdb) == {(topic,) for topic in names}
+            assert {row["topic"] for row in tables(out)[name]} == names
