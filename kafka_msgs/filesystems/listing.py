@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from pyarrow import fs
 
 from kafka_msgs.errors import OptionError
+from kafka_msgs.log.file_names import REPLACEMENT
 
 __all__ = ["Match", "list_directory", "match_path", "walk_files"]
 
@@ -83,17 +84,32 @@ def _passes(name: str, pattern: str) -> bool:
 
 
 def list_directory(filesystem: fs.FileSystem, path: str) -> list[fs.FileInfo]:
-    """Return the entries of a directory, none if it does not exist. Raises ``OSError``."""
+    """Return the entries of a directory, none if it does not exist. Raises ``OSError``.
+
+    A segment that a broker is replacing is listed in any case: see ``REPLACEMENT``.
+    """
     markers_only = filesystem.type_name == _GOOGLE
     chosen = fs.FileSelector(path, allow_not_found=True, recursive=markers_only)
     found: list[fs.FileInfo] = filesystem.get_file_info(chosen)
     if not markers_only:
-        return found
+        return _with_replaced(found)
     inside: dict[str, fs.FileInfo] = {}
     for info in found:
         name, slash, _ = info.path.removeprefix(f"{path}/").partition("/")
         inside[name] = fs.FileInfo(f"{path}/{name}", fs.FileType.Directory) if slash else inside.get(name, info)
     return list(inside.values())
+
+
+def _with_replaced(found: list[fs.FileInfo]) -> list[fs.FileInfo]:
+    replacements = [match for info in found if (match := REPLACEMENT.fullmatch(info.base_name))]
+    if not replacements:
+        return found
+    directory, sizes = found[0].path.rpartition("/")[0], {info.base_name: info.size for info in found}
+    return found + [
+        fs.FileInfo(f"{directory}/{match['segment']}", fs.FileType.File, size=sizes[match[0]])
+        for match in replacements
+        if match["segment"] not in sizes
+    ]
 
 
 def walk_files(filesystem: fs.FileSystem, path: str) -> Iterator[fs.FileInfo]:

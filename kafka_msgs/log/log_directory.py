@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 from kafka_msgs.errors import LogFileError
 from kafka_msgs.log.faults import raise_on_fault
-from kafka_msgs.log.file_names import OFFSET_IN_NAME, named_partition
+from kafka_msgs.log.file_names import OFFSET_IN_NAME, REPLACEMENT, named_partition
 from kafka_msgs.log.file_scan import AnyBatch, read_log, walk_log
 from kafka_msgs.log.segment import Segment, next_offsets
 from kafka_msgs.log.small_files import (
@@ -130,7 +130,9 @@ class Partition(TransactionalLog):
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments, ordered by offset."""
-        paths = [path for path in self._files(".log") if _OFFSET.fullmatch(path.stem)]
+        found = self._files((".log", ".log.swap"))
+        listed = {path.with_suffix("") if REPLACEMENT.fullmatch(path.name) else path for path in found}
+        paths = sorted(path for path in listed if path.suffix == ".log" and _OFFSET.fullmatch(path.stem))
         return tuple(map(Segment, paths, next_offsets(int(path.stem) for path in paths)))
 
     @property
@@ -144,10 +146,11 @@ class Partition(TransactionalLog):
         """The producer snapshot files for ``read_producer_snapshot``, ordered by offset."""
         return tuple(path for path in self._files(".snapshot") if _OFFSET.fullmatch(path.stem))
 
-    def _files(self, ending: str) -> list[Path]:
+    def _files(self, ending: str | tuple[str, ...]) -> list[Path]:
         """Return the files whose names have an ending, by name; none if a running broker has deleted the directory.
 
-        ``Path.glob`` would also omit the files of a directory without the permission to list it.
+        ``ending`` may be several. ``Path.glob`` would also omit the files of a directory without the permission to list
+        it.
         """
         with suppress(FileNotFoundError, NotADirectoryError):
             return [self.path / name for name in sorted(os.listdir(self.path)) if name.endswith(ending)]

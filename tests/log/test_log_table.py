@@ -13,11 +13,16 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_msgs import OffsetCommitValue, encode_versioned
+from kafka_msgs.analysis.profile_job import TOPIC_PROFILE
 from kafka_msgs.columns import decode_column
 from kafka_msgs.columns.log_table import LogTable
+from kafka_msgs.engines.job import run_job
+from kafka_msgs.engines.local import local_engine
+from kafka_msgs.engines.replicas import JobInputs
 from kafka_msgs.errors import JobPathError, OptionError, UnknownColumnError
 from kafka_msgs.log.partition_discovery import Progress, partitions_in
 from kafka_msgs.records import RecordBatch
@@ -153,6 +158,22 @@ def test_a_segment_that_a_broker_deletes_meanwhile_is_a_row(tmp_path: Path) -> N
     assert found[-1]["file"] == str(last)
     assert "the file is not there" in found[-1]["_error"]
     assert [row["_error"] for row in found[:-1]] == [None] * (len(found) - 1)
+
+
+def test_a_segment_that_a_broker_is_replacing_is_a_row_or_read(tmp_path: Path) -> None:
+    home = tmp_path / "orders-0"
+    shutil.copytree(GROUP_LOGS / "orders-0", home)
+    whole, replaced = rows_of(LogTable(tmp_path, columns=["offset"])), sorted(home.glob("*.log"))[1]
+    replacement = replaced.rename(f"{replaced}.swap")
+    for found in (rows_of(LogTable(tmp_path)), read(KafkaLogSource, tmp_path)):
+        assert [str(replaced) in row["_error"] for row in found if row["_error"]] == [True]
+    run_job(TOPIC_PROFILE, JobInputs.at([tmp_path]), str(tmp_path / "out"), local_engine())
+    (problem,) = pq.read_table(tmp_path / "out" / "current" / "problems").to_pylist()
+    assert problem["file"] == str(replaced)
+    table = LogTable(tmp_path, columns=["offset"])
+    segments = list(table.segments())
+    replacement.rename(replaced)
+    assert [row for each in segments for rows in each.rows for row in rows.to_pylist()] == whole
 
 
 def test_what_there_is_not_is_named(tmp_path: Path) -> None:
