@@ -179,6 +179,29 @@ def test_a_transaction_whose_records_were_deleted_is_still_open(tmp_path: Path, 
     assert offsets(f"{place}events-0") == [7]
 
 
+def test_a_batch_that_is_completed_after_the_plan_is_not_read_without_its_transaction(tmp_path: Path) -> None:
+    home = tmp_path / "orders-0"
+    home.mkdir()
+    whole = b"".join(map(_one_record, range(3)))
+    (home / f"{0:020}.log").write_bytes(whole[:-10])
+    reader: Any = KafkaLogSource({"path": str(tmp_path), "columns": "offset", **COMMITTED})
+    made = reader.reader(reader.schema())
+    splits = made.partitions()
+    (home / f"{0:020}.log").write_bytes(whole)
+    rows = [offset for split in splits for rows in made.read(split) for offset in rows["offset"].to_pylist()]
+    assert rows == [0, 1] == offsets(tmp_path)
+
+
+def _one_record(offset: int) -> bytes:
+    """Return a batch: the one with the offset 2 begins a transaction."""
+    header = BatchHeader(
+        base_offset=offset, producer_id=7, producer_epoch=0, base_sequence=offset, transactional=offset == 2
+    )
+    builder = BatchBuilder(header)
+    builder.append(None, b"value", timestamp=START_MS)
+    return builder.build()
+
+
 def test_segments_that_are_deleted_after_the_plan_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = history_in(tmp_path / "events-0", 3)
     _bare(history)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from kafka_msgs.binary_layouts import HEADER_SIZE, LENGTH_AND_OFFSET_STRUCT, header_struct
 from kafka_msgs.errors import LogFileError
@@ -79,7 +79,10 @@ def follow(trail: TransactionTrail) -> TransactionIndex:
     while True:
         left = [file for file in left if is_there(file)]
         try:
-            return replay_marks(_marks(trail, left), trail.begun, trail.aborted)
+            # A broker may complete a batch at the end before it is read.
+            last = next((file for file in left[-1:] if file.is_segment and not file.root), None)
+            end = None if last is None else lookup_in(last).end_offset()
+            return evolve(replay_marks(_marks(trail, left), trail.begun, trail.aborted), end=end)
         except FileNotFoundError:
             if all(map(is_there, left)):
                 raise
