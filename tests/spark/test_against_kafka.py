@@ -199,8 +199,9 @@ def asked(draw: st.DrawFn, known: list[Place]) -> Asked:
         partitions=None if partitions is None else tuple(partitions),
         starts=bounds[0],
         ends=bounds[1],
-        start_ms=draw(times),
-        end_ms=draw(times),
+        # A time and offsets exclude each other.
+        start_ms=None if bounds[0] else draw(times),
+        end_ms=None if bounds[1] else draw(times),
         committed=draw(st.booleans()),
         control=draw(st.booleans()),
         split=draw(st.sampled_from([1, 300, 5000, 2**25])),
