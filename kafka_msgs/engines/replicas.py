@@ -68,7 +68,6 @@ REPLICAS: Final = pa.schema(
 ``marks`` are the starts of batches at which large segments may be cut.
 """
 
-_LEADERS: Final = pa.schema([("topic", _TEXT), ("partition", _INT), ("leader", _INT)])
 _ORDER: Final = [
     ("topic", "ascending"),
     ("partition", "ascending"),
@@ -252,13 +251,16 @@ def choose_replicas(
     """
     names = ["topic", "partition", "topicId", "leaderEpoch", "endOffset", "broker", "root", "directory"]
     rows = replicas.select(names).append_column("row", pa.array(range(replicas.num_rows), _LONG))
-    # Joins would not match nulls. Threads would multiply the memory; a million rows take two seconds without them.
-    rows = rows.set_column(2, "topicId", pc.fill_null(rows["topicId"], ""))
+    # Numbers instead of texts, and no threads: both limit the memory of joins and sorts.
+    texts = {name: _distinct(replicas[name]) for name in ("topic", "topicId", "directory")}
+    for name, known in texts.items():
+        rows = rows.set_column(names.index(name), name, pc.index_in(rows[name], value_set=known))
     copies = rows.group_by(names[:3], use_threads=False).aggregate([("row", "count")])
     copies = copies.rename_columns({"row_count": "copies"})
     places = leaders or {}
-    known = {"topic": [topic for topic, _ in places], "partition": [number for _, number in places]}
-    named = pa.table({**known, "leader": list(places.values())}, schema=_LEADERS)
+    topics = pc.index_in(pa.array([topic for topic, _ in places], pa.string()), value_set=texts["topic"])
+    numbers = pa.array([number for _, number in places], _INT)
+    named = pa.table({"topic": topics, "partition": numbers, "leader": pa.array(places.values(), _INT)})
     rows = rows.join(copies, names[:3], join_type="inner", use_threads=False)
     rows = rows.join(named, names[:2], use_threads=False)
     leads = pc.and_(pc.equal(rows["broker"], rows["leader"]), pc.greater_equal(rows["broker"], 0))
@@ -268,7 +270,14 @@ def choose_replicas(
     others = pc.subtract(chosen["row_count"], chosen["copies_first"])
     left_out = chosen.append_column("others", others).filter(pc.greater(others, 0)).to_pylist()
     notes = [
-        f"{row['topic']}-{row['partition']}: replicas with another topic id were left out: {row['others']}"
+        f"{texts['topic'][row['topic']]}-{row['partition']}: replicas with another topic id were left out: "
+        f"{row['others']}"
         for row in left_out
     ]
     return replicas.take(chosen["row_first"]), notes
+
+
+def _distinct(values: pa.ChunkedArray) -> pa.Array:
+    """Return the distinct values in order."""
+    found = pc.unique(values)
+    return found.take(pc.sort_indices(found))
