@@ -64,9 +64,9 @@ def tables(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             spark.conf.unset(f"spark.hadoop.{name}")
 
 
-def pipeline(*arguments: str) -> str:
+def pipeline(*arguments: str, status: int = 0) -> str:
     done = CliRunner().invoke(command, ["pipeline", *arguments])
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == status, done.output
     return done.output
 
 
@@ -124,7 +124,7 @@ def test_a_job_reads_a_bucket_and_writes_to_it(server: S3Server, tmp_path: Path)
 @pytest.mark.usefixtures("with_settings")
 def test_a_segment_that_vanishes_is_a_row_of_problems(server: S3Server) -> None:
     server.vanished.add(f"/logs/groups/orders-0/{NAME}")
-    pipeline("topic-profile", "s3a://logs/groups/orders-*", "--out", "s3a://logs/profile")
+    pipeline("topic-profile", "s3a://logs/groups/orders-*", "--out", "s3a://logs/profile", status=1)
     (row,) = committed_rows("s3a://logs/profile", "problems", server.settings)
     assert "deleted after the read was planned" in str(row)
     assert f"s3://logs/groups/orders-0/{NAME}" in str(row)
