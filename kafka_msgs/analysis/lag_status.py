@@ -235,7 +235,7 @@ def with_times_and_statuses(
 
 
 def _behind_since(row: Mapping[str, Any], log: LogTimestamps | None) -> int | None:
-    """Return the time of the first record that a group has not consumed, or None if it is unknown."""
+    """Return the time of the first unconsumed record of a group, or None if it is unknown."""
     with suppress(KafkaMsgsError, OSError):
         return None if log is None else log.timestamp_at_or_after(row["committedOffset"])
     return None

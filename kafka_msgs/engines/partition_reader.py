@@ -204,6 +204,6 @@ def _pieces(segment: LogFile, start: int, end: int | None) -> Iterator[tuple[int
 
 
 def check_contiguous(end: int, first: int) -> None:
-    """Raise ``LogRewrittenError`` if an offset is missing between two records, since it may be that of a deletion."""
+    """Raise ``LogRewrittenError`` if an offset between two records is missing: its record may have been a deletion."""
     if end != first:
         raise LogRewrittenError(_MISSING)

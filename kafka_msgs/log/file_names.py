@@ -10,9 +10,10 @@ __all__ = ["OFFSET_IN_NAME", "REPLACEMENT", "named_partition"]
 OFFSET_IN_NAME: Final = r"0[0-8][0-9]{18}"
 """The pattern of an offset in a file name. Numbers of more than 63 bits are not offsets."""
 REPLACEMENT: Final = re.compile(rf"(?P<segment>{OFFSET_IN_NAME}\.log)\.swap")
-"""The name of a compacted segment that a broker is putting in the place of others, which it has renamed before.
+"""The name of a compacted segment during its swap: the broker renames the old segments first, then this file.
 
-It is listed as the segment. Reading that is an error until the broker has renamed it, which a crashed one never does.
+Listings contain the segment under its final name. Until the second rename, reading that name is an error; after a crash
+of the broker it remains an error.
 """
 _PARTITION: Final = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<number>[0-9]{1,10})")
 _LAST_PARTITION: Final = 2**31 - 1

@@ -76,8 +76,9 @@ class TieredPartition(TransactionalLog):
 
     def transactions(self) -> TransactionIndex:
         """Return the aborted transactions in the segments, and the last stable offset. Raises ``OSError``."""
-        numbered, last = enumerate(self.segments), self.segments[-1]
-        end = Segment(last.path).end_offset() if last.remote is None else None
+        # The end is read first: a broker may add batches while the transactions are read.
+        end = next((Segment(last.path).end_offset() for last in self.segments[-1:] if last.remote is None), None)
+        numbered = enumerate(self.segments)
         found = replay_marks(mark for number, each in numbered for mark in each.marks(first=not number))
         return evolve(found, end=end)
 

@@ -13,7 +13,7 @@ __all__ = ["forbid_listing"]
 
 
 def forbid_listing(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
-    """Let the listing of a directory fail like one without the permission to read it."""
+    """Patch the listing of a directory to fail as without the permission to read it."""
     for name in ("listdir", "scandir"):
         monkeypatch.setattr(os, name, _refusing(getattr(os, name), directory))
 
