@@ -11,6 +11,8 @@ from kafka_msgs.columns.log_table import LogTable
 from kafka_msgs.errors import LogFileError, OptionError
 from kafka_msgs.log.faults import skip_faults
 from kafka_msgs.log.log_directory import Partition
+from kafka_msgs.log.segment import LARGEST
+from kafka_msgs.log.tiered_partitions import TieredPartition, TieredSegment
 from kafka_msgs.log.transaction_index import IsolationLevel, TransactionIndex
 from kafka_msgs.records import BatchBuilder, BatchHeader, ControlType, RecordBatch
 from tests.support.recorded_answers import answers
@@ -146,3 +148,18 @@ def test_another_isolation_is_refused_at_once(tmp_path: Path) -> None:
         OptionError, match="option isolation 'committed': it is one of read_uncommitted, read_committed"
     ):
         Partition(tmp_path).batches(isolation="committed")  # type: ignore[arg-type]
+
+
+def test_a_local_segment_of_a_tier_hides_batches_written_after_the_transactions_were_read(tmp_path: Path) -> None:
+    home = tmp_path / "orders-0"
+    home.mkdir()
+    (segment,) = partition_of(home, (0, batch(0, plain=True) + batch(1, plain=True))).segments
+    tiered = TieredPartition("orders", 0, (TieredSegment(segment.path, 0, LARGEST),))
+    batches = tiered.walk_batches(isolation="read_committed")
+    with segment.path.open("ab") as growing:
+        growing.write(batch(2) + batch(3, end=ControlType.ABORT) + batch(4))
+    assert [each.last_offset for each in skip_faults(batches)] == [0, 1]
+
+
+def test_a_tier_without_segments_has_no_transactions() -> None:
+    assert TieredPartition("orders", 0, ()).transactions() == TransactionIndex()
